@@ -1,0 +1,33 @@
+# `make demo` and `make test` set everything up themselves, in .venv beside this file.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/.run-ready
+	$(BIN)/cobic demo
+
+test: .venv/.dev-ready
+	$(BIN)/python -m pytest
+
+lint: .venv/.dev-ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/.dev-ready
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.run-ready: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+.venv/.dev-ready: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@ .venv/.run-ready

@@ -1,0 +1,116 @@
+"""Time, interrupts and progress: passed down to every method, so that no algorithm reads a clock."""
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cobic.errors import InputError
+from cobic.problem import Problem
+from cobic.result import Progress
+
+OnProgress = Callable[[Progress], None]
+
+
+class Budget:
+    """How long a method may go on, and whom it tells about its progress.
+
+    As a context manager it turns Ctrl-C into a request to stop, so that the method can hand over what it has; a
+    second Ctrl-C interrupts as usual. Outside the main thread, where Python delivers no signals, only the time counts.
+
+    Parameters
+    ----------
+    time_limit : float or None
+        Seconds, counted from the creation of the budget.
+    on_progress : callable, optional
+        Called with each :class:`cobic.Progress`.
+    upper_bound : int
+        Bound known at the start.
+    """
+
+    def __init__(self, time_limit: float | None, on_progress: OnProgress | None, upper_bound: int) -> None:
+        if time_limit is not None and not time_limit > 0:
+            message = f"time_limit is {time_limit}: give a number of seconds above 0, or None for no limit"
+            raise InputError(message)
+        self._started = time.monotonic()
+        self._deadline = self._started + time_limit if time_limit is not None else math.inf
+        self._on_progress = on_progress
+        self._interrupted = False
+        self._previous_handler: Any = None
+        self._n_selected: int | None = None
+        self._upper_bound = upper_bound
+        self.lps = 0
+        self.stopped_by: str | None = None
+        self.history: list[Progress] = []
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._started
+
+    def exhausted(self) -> bool:
+        """Tell whether the method must stop now; remembered as `stopped_by`."""
+        if self._interrupted:
+            self.stopped_by = "interrupt"
+        elif self.stopped_by is None and time.monotonic() >= self._deadline:
+            self.stopped_by = "time limit"
+        return self.stopped_by is not None
+
+    def report(self, *, n_selected: int | None = None) -> None:
+        """Record the state of the run and tell the listener."""
+        self._n_selected = n_selected if n_selected is not None else self._n_selected
+        event = Progress(self.elapsed, self._n_selected, self._upper_bound, self.lps)
+        self.history.append(event)
+        if self._on_progress is not None:
+            self._on_progress(event)
+
+    def __enter__(self) -> Self:
+        """Take over Ctrl-C."""
+        if threading.current_thread() is threading.main_thread():
+            current = signal.getsignal(signal.SIGINT)
+            if current not in (None, signal.SIG_IGN):
+                self._previous_handler = signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give Ctrl-C back."""
+        self._release()
+
+    def _interrupt(self, _signum: int, _frame: FrameType | None) -> None:
+        self._interrupted = True
+        self._release()
+
+    def _release(self) -> None:
+        if self._previous_handler is not None:
+            signal.signal(signal.SIGINT, self._previous_handler)
+            self._previous_handler = None
+
+
+class Incumbent:
+    """The best truly consistent selection so far: the larger one, then the one with the larger worst margin."""
+
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        self._problem, self._budget = problem, budget
+        self.support: NDArray[np.bool_] | None = None
+        self.n_selected = 0
+        self.worst_margin = -math.inf
+
+    def offer(self, support: NDArray[np.bool_]) -> bool:
+        """Take a selection if it is better and consistent in exact arithmetic; tell whether it is consistent."""
+        if not self._problem.is_consistent(support):
+            return False
+        size, worst = int(support.sum()), self._problem.worst_margin(support)
+        if (size, worst) > (self.n_selected, self.worst_margin):
+            grew = size > self.n_selected
+            self.support, self.n_selected, self.worst_margin = support.copy(), size, worst
+            if grew:
+                self._budget.report(n_selected=size)
+        return True

@@ -1,0 +1,64 @@
+"""`cobic classify`: new samples by a model."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cobic.cli import common
+from cobic.errors import InputError
+from cobic.io import write_text
+from cobic.model import Model
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "classify",
+        help="classify new samples by a model",
+        description="Give each sample the class with the largest mean over its selected features.",
+        epilog="example: cobic classify answer/model.json new.csv --out classes.csv",
+    )
+    parser.add_argument("model", metavar="MODEL", help="model.json of `cobic select --out`")
+    common.add_table_arguments(parser)
+    output = parser.add_argument_group("the answer")
+    output.add_argument("--out", type=Path, metavar="FILE", help="write the table there instead of printing it")
+    output.add_argument("--force", action="store_true", help="overwrite the file")
+    output.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read model and table, classify, tell."""
+    if arguments.out is not None and arguments.out.exists() and not arguments.force:
+        message = f"{arguments.out} exists: choose another name, or overwrite it with --force"
+        raise InputError(message)
+    model = Model.load(arguments.model)
+    data = common.read_data(arguments)
+    means = model.means(data.X, data.feature_names)
+    predicted = np.array([str(model.classes[index]) for index in means.argmax(axis=1)])
+    ordered = np.sort(means, axis=1)
+    columns: dict[str, Any] = {"sample": data.sample_names, "predicted": predicted}
+    if data.y is not None:
+        columns["class"] = data.y
+    columns["lead"] = ordered[:, -1] - ordered[:, -2]
+    columns |= {f"mean {cls}": means[:, index] for index, cls in enumerate(model.classes)}
+    errors = None if data.y is None else int((predicted != data.y).sum())
+    _tell(arguments, pd.DataFrame(columns), errors)
+    return common.EXIT_DONE
+
+
+def _tell(arguments: argparse.Namespace, table: pd.DataFrame, errors: int | None) -> None:
+    text = table.to_csv(index=False, lineterminator="\n")
+    if arguments.json:
+        rows = table.to_dict(orient="records")
+        common.print_json({"n_samples": len(table), "errors": errors, "samples": rows})
+    elif arguments.out is None:
+        print(text, end="")
+    if arguments.out is not None:
+        write_text(arguments.out, text)
+    if errors is not None and not arguments.json:
+        verdict = f"{errors} of {len(table)} samples are not given their class"
+        print(verdict if arguments.out is not None else f"# {verdict}")

@@ -1,0 +1,132 @@
+"""What several commands share: arguments, progress, and the way an answer is told."""
+
+import argparse
+import ast
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.status import Status as Spinner
+
+from cobic.budget import OnProgress
+from cobic.dataset import Dataset
+from cobic.errors import InputError
+from cobic.io import read_table
+from cobic.methods import DEFAULT_METHOD, METHODS
+from cobic.problem import Problem
+from cobic.result import Progress, Result, Status
+
+EXIT_DONE, EXIT_INPUT, EXIT_INFEASIBLE, EXIT_DOES_NOT_CHECK, EXIT_INTERRUPTED = 0, 2, 3, 4, 130
+
+
+def add_table_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments that say how a table is to be read."""
+    group = parser.add_argument_group("the table")
+    group.add_argument("data", metavar="DATA", help="CSV or TSV file, plain or .gz, with a line of names")
+    group.add_argument("--labels", metavar="NAME", help="column (or row, with --features-in-rows) of the classes")
+    group.add_argument("--labels-file", metavar="FILE", help="second table: sample name, class")
+    group.add_argument("--features-in-rows", action="store_true", help="each line is a feature, not a sample")
+    group.add_argument("--ids", metavar="NAME", help="column of the sample names, if it is not recognised")
+    group.add_argument("--drop", metavar="NAME", action="append", default=[], help="leave a column out (repeatable)")
+
+
+def add_method_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments that say how to solve."""
+    group = parser.add_argument_group("the method")
+    group.add_argument("--method", default=DEFAULT_METHOD, help=f"{', '.join(METHODS)} (default: {DEFAULT_METHOD})")
+    group.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS", help="default: 60; 0 for none")
+    group.add_argument("--seed", type=int, default=0, help="default: 0")
+    group.add_argument(
+        "-O", "--option", action="append", default=[], metavar="NAME=VALUE", help="option of the method (repeatable)"
+    )
+
+
+def read_data(arguments: argparse.Namespace) -> Dataset:
+    """Read the table that the arguments of :func:`add_table_arguments` describe."""
+    return read_table(
+        arguments.data,
+        labels=arguments.labels,
+        labels_file=arguments.labels_file,
+        features_in_rows=arguments.features_in_rows,
+        ids=arguments.ids,
+        drop=arguments.drop,
+    )
+
+
+def solve_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Keyword arguments of :func:`cobic.solve` from those of :func:`add_method_arguments`."""
+    options = dict(_option(text) for text in arguments.option)
+    time_limit = arguments.time_limit or None
+    return {"method": arguments.method, "time_limit": time_limit, "seed": arguments.seed, **options}
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        message = f"--option {text!r}: write it as NAME=VALUE"
+        raise InputError(message)
+    try:
+        return name.replace("-", "_"), ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name.replace("-", "_"), value
+
+
+@contextmanager
+def live_progress(what: str) -> Iterator[OnProgress | None]:
+    """Show incumbent and time on standard error while it is a terminal; otherwise stay silent."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    with console.status(what) as spinner:
+        yield lambda event: _show(spinner, what, event)
+
+
+def _show(spinner: Spinner, what: str, event: Progress) -> None:
+    found = "nothing yet" if event.n_selected is None else f"{event.n_selected} features"
+    spinner.update(f"{what}: {found}, at most {event.upper_bound}; {event.lps} LPs, {event.elapsed:.1f} s")
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Print one JSON object on standard output."""
+    json.dump(document, sys.stdout, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def exit_code(result: Result) -> int:
+    """The exit code that goes with an answer."""
+    if result.stopped_by == "interrupt":
+        return EXIT_INTERRUPTED
+    return EXIT_INFEASIBLE if result.status == Status.INFEASIBLE else EXIT_DONE
+
+
+def describe(problem: Problem, result: Result) -> str:
+    """What was found and what is proven, in two lines for a person."""
+    return f"{_found(problem, result)}\n{_proven(problem, result)}"
+
+
+def _found(problem: Problem, result: Result) -> str:
+    if result.status == Status.INFEASIBLE:
+        return f"No consistent selection exists: {result.reason}."
+    if not result.consistent:
+        stopped = f" before the {result.stopped_by}" if result.stopped_by else ""
+        return f"No consistent selection was found{stopped}: {result.reason}."
+    counts = ", ".join(f"{cls}: {count}" for cls, count in zip(result.classes, result.counts, strict=True))
+    return (
+        f"Kept {result.n_selected} of {problem.n_features} features ({counts}); every training sample's class can be "
+        f"read back from them, worst margin {result.worst_margin:.4g}."
+    )
+
+
+def _proven(problem: Problem, result: Result) -> str:
+    took = f"{result.method}, {result.seconds:.1f} s" + (f", {result.stopped_by}" if result.stopped_by else "")
+    if result.status == Status.INFEASIBLE:
+        return f"Proven ({took})."
+    if result.status == Status.OPTIMAL:
+        return f"Proven: no consistent selection has more than {result.upper_bound} features ({took})."
+    if result.upper_bound < problem.n_selectable:
+        return f"Proven: at most {result.upper_bound} features are possible, a gap of {result.gap} ({took})."
+    return f"Nothing is proven about larger selections: {result.method} computes no bound ({took})."

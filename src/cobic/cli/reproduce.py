@@ -1,0 +1,89 @@
+"""`cobic reproduce`: the tables of the founding paper beside our own."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from cobic.cli import common
+from cobic.published import PUBLISHED, ReproducedRow, choose_rows, reproduce
+
+_TITLES = {"notterman": "Table 1: Notterman (normal, tumour)", "golub": "Table 2: Golub (ALL, AML)"}
+_SYMBOLS = {"alpha": "α", "beta": "β"}
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "reproduce",
+        help="reproduce the tables of the founding paper",
+        description="Solve the experiments of Mucherino & Cafieri (2010) and show them beside the published figures.",
+        epilog="example: cobic reproduce --rows golub:alpha notterman:beta=2",
+    )
+    parser.add_argument(
+        "--rows",
+        nargs="+",
+        default=[],
+        metavar="ROW",
+        help=f"e.g. golub, golub:beta, {PUBLISHED[5].name} (default: all)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    common.add_method_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Solve the rows, then tell."""
+    chosen = choose_rows(arguments.rows)
+    done: list[ReproducedRow] = []
+    with common.live_progress("reproducing") as on_progress:
+        for row in reproduce(chosen, on_progress=on_progress, **common.solve_options(arguments)):
+            done.append(row)
+            if row.result.stopped_by == "interrupt":
+                break
+    if arguments.json:
+        common.print_json({"rows": [row.document() for row in done]})
+    else:
+        _print_tables(done)
+    interrupted = bool(done) and done[-1].result.stopped_by == "interrupt"
+    return common.EXIT_INTERRUPTED if interrupted else common.EXIT_DONE
+
+
+def _print_tables(rows: Sequence[ReproducedRow]) -> None:
+    console = Console(width=None if Console().is_terminal else 100, highlight=False)
+    for dataset, title in _TITLES.items():
+        part = [row for row in rows if row.published.dataset == dataset]
+        if part:
+            console.print(_table(title, part))
+    seconds = sum(row.result.seconds for row in rows)
+    print(f"{len(rows)} rows, {seconds:.1f} s; f: features kept, err: errors on new samples.")
+    refuted = [row for row in rows if row.refuted]
+    if refuted:
+        print(f"! {len(refuted)} published value(s) lie above the proven bound: no consistent selection is that large.")
+
+
+def _table(title: str, rows: Sequence[ReproducedRow]) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    for heading in ("margin", "paper f", "err", "cobic f", "err", "at most", "status", "worst margin", "seconds"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        published, result = row.published, row.result
+        table.add_row(
+            f"{_SYMBOLS[published.kind]} {published.value:g}",
+            f"{published.features}{' !' if row.refuted else ''}",
+            _number(published.errors),
+            str(result.n_selected),
+            _number(row.errors),
+            str(result.upper_bound),
+            str(result.status),
+            f"{result.worst_margin:.4g}",
+            f"{result.seconds:.2f}",
+        )
+    return table
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,86 @@
+"""`cobic select`: features out of a table."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from cobic.cli import common
+from cobic.errors import InputError
+from cobic.io import write_folder
+from cobic.io.files import prepare_folder
+from cobic.methods import solve
+from cobic.model import Model
+from cobic.problem import Problem
+from cobic.report import run_document, selection_table, summary_document
+from cobic.result import Result
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "select",
+        help="select features from a table",
+        description="Keep as many features as possible such that each sample's class can be read back from them.",
+        epilog="example: cobic select leukaemia.csv --labels class --alpha 50 --out answer",
+    )
+    common.add_table_arguments(parser)
+    margins = parser.add_argument_group("the margins")
+    margins.add_argument("--alpha", type=float, default=0.0, help="additive margin, at least 0 (default: 0)")
+    margins.add_argument("--beta", type=float, default=1.0, help="multiplicative margin, at least 1 (default: 1)")
+    margins.add_argument("--ties", choices=("first", "exclude"), default="first", help="features with tied class means")
+    margins.add_argument("--beta-rule", choices=("published", "sign-aware"), default="published")
+    common.add_method_arguments(parser)
+    output = parser.add_argument_group("the answer")
+    output.add_argument("--out", type=Path, metavar="FOLDER", help="write selection.csv, model.json and run.json there")
+    output.add_argument("--force", action="store_true", help="overwrite files in the folder")
+    output.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, select, write, tell."""
+    if arguments.labels is None and arguments.labels_file is None:
+        message = (
+            "say where the classes are: --labels NAME (a column; a row with --features-in-rows) or --labels-file FILE"
+        )
+        raise InputError(message)
+    options = common.solve_options(arguments)
+    data = common.read_data(arguments)
+    rules = {"ties": arguments.ties, "beta_rule": arguments.beta_rule}
+    problem = data.problem(arguments.alpha, arguments.beta, **rules)
+    if arguments.out is not None:
+        prepare_folder(arguments.out, overwrite=arguments.force)
+    if not arguments.json:
+        print(_read_line(arguments, problem))
+    with common.live_progress("selecting") as on_progress:
+        result = solve(problem, on_progress=on_progress, **options)
+    _tell(arguments, problem, result)
+    if arguments.out is not None:
+        files = _files(problem, result, data.source, options)
+        write_folder(arguments.out, files)
+        if not arguments.json:
+            print(f"Written to {arguments.out}: {', '.join(files)}.")
+    return common.exit_code(result)
+
+
+def _read_line(arguments: argparse.Namespace, problem: Problem) -> str:
+    classes = ", ".join(f"{cls}: {size}" for cls, size in zip(problem.classes, problem.class_sizes, strict=True))
+    ways = "features" if arguments.features_in_rows else "samples"
+    return f"Read {problem.n_samples} samples × {problem.n_features} features, {ways} in rows; classes {classes}."
+
+
+def _tell(arguments: argparse.Namespace, problem: Problem, result: Result) -> None:
+    """Print the answer before anything is written, so that a full disk cannot lose it."""
+    if arguments.json:
+        common.print_json(summary_document(problem, result))
+    else:
+        print(common.describe(problem, result), flush=True)
+
+
+def _files(problem: Problem, result: Result, source: str, options: dict[str, Any]) -> dict[str, str]:
+    files = {"selection.csv": selection_table(problem, result).to_csv(index=False, lineterminator="\n")}
+    if result.consistent:
+        files["model.json"] = Model.of(problem, result).to_json()
+    files["run.json"] = json.dumps(run_document(problem, result, source, options), indent=2, allow_nan=False) + "\n"
+    return files

@@ -1,0 +1,76 @@
+"""A table of samples and features with its names, as readers make it and methods take it."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cobic.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Samples in rows, features in columns, and what is known about both.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The measurements.
+    y : ndarray of shape (n_samples,) or None
+        Class of each sample.
+    feature_names, sample_names : tuple of str
+        Names along both axes. Feature names may repeat; sample names do not.
+    source : str
+        Where the data come from.
+    feature_descriptions : tuple of str or None
+        A longer text per feature.
+    feature_kinds : tuple of str or None
+        What each feature of a synthetic set was planted as.
+    test : Dataset or None
+        Held-out samples over the same features.
+    """
+
+    X: NDArray[Any]
+    y: NDArray[Any] | None
+    feature_names: tuple[str, ...]
+    sample_names: tuple[str, ...]
+    source: str
+    feature_descriptions: tuple[str, ...] | None = None
+    feature_kinds: tuple[str, ...] | None = None
+    test: Self | None = None
+
+    def problem(self, alpha: ArrayLike = 0.0, beta: ArrayLike = 1.0, **choices: Any) -> Problem:
+        """Make the :class:`cobic.Problem` of these data.
+
+        Parameters
+        ----------
+        alpha, beta : float or array-like
+            Margins, as in :class:`cobic.Problem`.
+        **choices
+            Further keyword arguments of :class:`cobic.Problem`.
+
+        Returns
+        -------
+        Problem
+            With the names of these data.
+
+        Examples
+        --------
+        >>> import cobic
+        >>> cobic.datasets.make_expression(n_features=50, seed=0).problem(alpha=5.0).n_samples
+        38
+        """
+        if self.y is None:
+            message = f"{self.source}: the samples have no classes"
+            raise ValueError(message)
+        choices = {"feature_names": self.feature_names, "sample_names": self.sample_names, **choices}
+        return Problem(self.X, self.y, alpha, beta, **choices)
+
+    @property
+    def class_sizes(self) -> dict[str, int]:
+        """Number of samples of each class."""
+        if self.y is None:
+            return {}
+        classes, sizes = np.unique(self.y, return_counts=True)
+        return {str(cls): int(size) for cls, size in zip(classes, sizes, strict=True)}

@@ -1,0 +1,13 @@
+"""The ways in which cobic says no: each error is one line that names the place and the cure."""
+
+
+class InputError(ValueError):
+    """Data or a parameter that cannot be used; the message names the place and what to do."""
+
+
+class DownloadError(InputError):
+    """A public data set that could not be fetched whole and unchanged."""
+
+
+class ModelError(InputError):
+    """A model file that does not hold what its schema promises."""

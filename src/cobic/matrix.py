@@ -1,0 +1,218 @@
+"""The few operations cobic needs of a data matrix; no other module asks what X is.
+
+A :class:`Matrix` has samples in rows and features in columns. Dense arrays of any order and number type and scipy
+sparse matrices are used as they are: no copy of the whole is made, and sums are accumulated in float64.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from cobic.errors import InputError
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]
+
+_BLOCK_CELLS = 1 << 20
+
+
+class Matrix(ABC):
+    """Samples × features, seen through a handful of operations."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.shape = shape
+
+    @abstractmethod
+    def products(self, weights: Floats) -> Floats:
+        """``X @ weights``: (n, g) for feature weights (m, g)."""
+
+    @abstractmethod
+    def transposed_products(self, multipliers: Floats) -> Floats:
+        """``X.T @ multipliers``: (m, g) for sample multipliers (n, g)."""
+
+    @abstractmethod
+    def rows(self, index: Integers) -> Floats:
+        """Some samples, dense: (len(index), m)."""
+
+    @abstractmethod
+    def columns(self, index: Integers) -> Floats:
+        """Some features, dense: (n, len(index))."""
+
+    @abstractmethod
+    def peaks(self) -> tuple[Floats, Floats]:
+        """Largest absolute value of each sample (n,) and of each feature (m,)."""
+
+    @abstractmethod
+    def first_not_finite(self) -> tuple[int, int, float] | None:
+        """Row, column and value of the first NaN or infinity, or None."""
+
+
+class DenseMatrix(Matrix):
+    """A two-dimensional array of numbers; blocks of rows are widened to float64 as they are needed."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        super().__init__((array.shape[0], array.shape[1]))
+        self._array = array
+
+    def _blocks(self) -> Iterator[tuple[slice, Floats]]:
+        step = self.shape[0]
+        if self._array.dtype != np.float64:
+            step = max(1, _BLOCK_CELLS // max(1, self.shape[1]))
+        for start in range(0, self.shape[0], max(1, step)):
+            part = slice(start, start + step)
+            yield part, self._array[part].astype(np.float64, copy=False)
+
+    def products(self, weights: Floats) -> Floats:
+        result = np.empty((self.shape[0], weights.shape[1]))
+        for part, block in self._blocks():
+            result[part] = block @ weights
+        return result
+
+    def transposed_products(self, multipliers: Floats) -> Floats:
+        result = np.zeros((self.shape[1], multipliers.shape[1]))
+        for part, block in self._blocks():
+            result += block.T @ multipliers[part]
+        return result
+
+    def rows(self, index: Integers) -> Floats:
+        return self._array[index].astype(np.float64, copy=False)
+
+    def columns(self, index: Integers) -> Floats:
+        return self._array[:, index].astype(np.float64, copy=False)
+
+    def peaks(self) -> tuple[Floats, Floats]:
+        of_rows, of_columns = np.zeros(self.shape[0]), np.zeros(self.shape[1])
+        for part, block in self._blocks():
+            size = np.abs(block)
+            of_rows[part] = size.max(axis=1)
+            np.maximum(of_columns, size.max(axis=0), out=of_columns)
+        return of_rows, of_columns
+
+    def first_not_finite(self) -> tuple[int, int, float] | None:
+        for part, block in self._blocks():
+            finite = np.isfinite(block)
+            if not finite.all():
+                row, column = np.unravel_index(int(np.argmin(finite)), finite.shape)
+                return part.start + int(row), int(column), float(block[row, column])
+        return None
+
+
+class SparseMatrix(Matrix):
+    """A scipy csr or csc matrix; absent entries are zeros, and nothing is made dense but what is asked for."""
+
+    def __init__(self, array: Any) -> None:
+        super().__init__((int(array.shape[0]), int(array.shape[1])))
+        self._array = array
+
+    def products(self, weights: Floats) -> Floats:
+        return np.asarray(self._array @ weights, dtype=np.float64)
+
+    def transposed_products(self, multipliers: Floats) -> Floats:
+        return np.asarray(self._array.T @ multipliers, dtype=np.float64)
+
+    def rows(self, index: Integers) -> Floats:
+        return np.asarray(self._array[index].toarray(), dtype=np.float64)
+
+    def columns(self, index: Integers) -> Floats:
+        return np.asarray(self._array[:, index].toarray(), dtype=np.float64)
+
+    def peaks(self) -> tuple[Floats, Floats]:
+        size = abs(self._array)
+        by_row, by_column = (size.max(axis=axis).toarray().ravel() for axis in (1, 0))
+        return by_row.astype(np.float64), by_column.astype(np.float64)
+
+    def first_not_finite(self) -> tuple[int, int, float] | None:
+        bad = np.flatnonzero(~np.isfinite(self._array.data))
+        if bad.size == 0:
+            return None
+        cells = self._array.tocoo()
+        first = min(bad, key=lambda cell: (cells.row[cell], cells.col[cell]))
+        return int(cells.row[first]), int(cells.col[first]), float(cells.data[first])
+
+
+def as_matrix(X: Any) -> Matrix:
+    """Look at X as a :class:`Matrix`, without copying it where that can be avoided.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        ndarray of any order and real number type, data frame, nested lists, or any scipy.sparse format.
+
+    Returns
+    -------
+    Matrix
+        The same numbers behind cobic's operations.
+
+    Raises
+    ------
+    InputError
+        If X is not a table of finite real numbers with at least one row and one column.
+
+    Examples
+    --------
+    >>> as_matrix([[1, 2], [3, 4]]).shape
+    (2, 2)
+    """
+    if isinstance(X, Matrix):
+        return X
+    matrix = _wrap(X)
+    if 0 in matrix.shape:
+        what = "samples" if matrix.shape[0] == 0 else "features"
+        message = f"X has zero {what} (shape {matrix.shape[0]} × {matrix.shape[1]}): there is nothing to select from"
+        raise InputError(message)
+    return matrix
+
+
+@singledispatch
+def _wrap(X: Any) -> Matrix:
+    to_numpy = getattr(X, "to_numpy", None)  # pandas and polars frames
+    array = to_numpy() if to_numpy is not None else np.asarray(X)
+    return _wrap_array(array)
+
+
+@_wrap.register
+def _wrap_array(array: np.ndarray) -> Matrix:
+    if array.ndim != 2:
+        message = f"X has {array.ndim} dimension(s), not 2: give a table with samples in rows and features in columns"
+        raise InputError(message)
+    if array.dtype.kind not in "biuf":
+        array = _numbers(array)
+    return DenseMatrix(array)
+
+
+@_wrap.register(sp.spmatrix)
+@_wrap.register(sp.sparray)
+def _wrap_sparse(array: Any) -> Matrix:
+    if array.dtype.kind not in "biuf":
+        message = f"X is a sparse matrix of {array.dtype}, not of real numbers"
+        raise InputError(message)
+    array = array if array.format in ("csr", "csc") else array.tocsr()
+    if not array.has_canonical_format:
+        array = array.copy()
+        array.sum_duplicates()
+    return SparseMatrix(array if array.dtype.kind == "f" else array.astype(np.float64))
+
+
+def _numbers(array: NDArray[Any]) -> Floats:
+    if array.dtype.kind in "OUS":
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):
+            row, column = next(cell for cell in np.ndindex(*array.shape) if not _is_number(array[cell]))
+            message = f"X[{row}, {column}] is {array[row, column]!r}, not a number: leave text columns out of X"
+            raise InputError(message) from None
+    message = f"X has numbers of type {array.dtype}, not real numbers"
+    raise InputError(message)
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return cell is None
+    return True

@@ -1,0 +1,163 @@
+"""The methods, each in a file of its own, and the one function that runs them."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cobic.budget import Budget, OnProgress
+from cobic.errors import InputError
+from cobic.methods import bilevel_vns, fixed_point
+from cobic.methods.outcome import Outcome
+from cobic.problem import Bools, Problem
+from cobic.result import Result, Status
+
+DEFAULT_METHOD = "bilevel-vns"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to solve the problem.
+
+    Attributes
+    ----------
+    solve : callable
+        ``solve(problem, budget, rng, **options) -> Outcome``.
+    source : str
+        Where it was published.
+    """
+
+    solve: Callable[..., Outcome]
+    source: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the method with their defaults."""
+        parameters = inspect.signature(self.solve).parameters.values()
+        return {each.name: each.default for each in parameters if each.kind is each.KEYWORD_ONLY}
+
+
+METHODS: dict[str, Method] = {
+    "bilevel-vns": Method(bilevel_vns.solve, "Mucherino & Cafieri 2010, Algorithm 1"),
+    "fixed-point": Method(fixed_point.solve, "after Busygin, Prokopyev & Pardalos 2005, with linear programs"),
+}
+
+
+def solve(
+    problem: Problem,
+    method: str = DEFAULT_METHOD,
+    time_limit: float | None = 60.0,
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+    **options: Any,
+) -> Result:
+    """Select as many features as possible such that the selection is consistent.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to solve.
+    method : str, default="bilevel-vns"
+        ``"bilevel-vns"`` (Mucherino & Cafieri 2010) or ``"fixed-point"``.
+    time_limit : float or None, default=60.0
+        Seconds after which the best selection so far is returned; None for no limit.
+    seed : int, default=0
+        Seed of everything random.
+    on_progress : callable, optional
+        Called with a :class:`cobic.Progress` whenever the answer improves.
+    **options
+        Options of the method, see its module in `cobic.methods`.
+
+    Returns
+    -------
+    Result
+        The selection, its status and what is known about it. Whatever the method believes, consistency is decided by
+        the true means in exact arithmetic. Ctrl-C, too, returns the best selection so far: see `Result.stopped_by`.
+
+    Raises
+    ------
+    InputError
+        If the method or one of its options does not exist, or a value is out of range.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.make_expression(n_features=200, seed=1)
+    >>> result = cobic.solve(cobic.Problem(data.X, data.y), method="fixed-point")
+    >>> result.consistent
+    True
+    """
+    chosen = _find(method)
+    _require_known(method, chosen, options)
+    rng = np.random.default_rng(_checked_seed(seed))
+    with Budget(time_limit, on_progress, problem.n_selectable) as budget:
+        empty = np.flatnonzero(problem.feature_class_sizes == 0)
+        if empty.size:
+            outcome = _without_features(problem, str(problem.classes[empty[0]]))
+        else:
+            outcome = chosen.solve(problem, budget, rng, **options)
+    return _judge(problem, method, outcome, budget)
+
+
+def _find(method: str) -> Method:
+    if method not in METHODS:
+        message = f"there is no method {method!r}: choose one of {', '.join(METHODS)}"
+        raise InputError(message)
+    return METHODS[method]
+
+
+def _require_known(name: str, method: Method, options: dict[str, Any]) -> None:
+    known = method.options
+    for option in options:
+        if option not in known:
+            message = f"method {name!r} has no option {option!r}: its options are {', '.join(known)}"
+            raise InputError(message)
+
+
+def _checked_seed(seed: int) -> int:
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
+        message = f"seed is {seed!r}: give a whole number of at least 0"
+        raise InputError(message)
+    return int(seed)
+
+
+def _without_features(problem: Problem, cls: str) -> Outcome:
+    nothing = np.zeros(problem.n_features, dtype=np.bool_)
+    reason = f"no feature has its largest mean in class {cls}, so no selection is consistent"
+    return Outcome(nothing, upper_bound=0, reason=reason)
+
+
+def _judge(problem: Problem, method: str, outcome: Outcome, budget: Budget) -> Result:
+    """The only place where a status is given: by the true means and the proven bound."""
+    bound = problem.n_selectable if outcome.upper_bound is None else outcome.upper_bound
+    status, reason = _status(problem, outcome.support, bound)
+    return Result(
+        support=outcome.support,
+        status=status,
+        upper_bound=bound,
+        worst_margin=problem.worst_margin(outcome.support),
+        counts=tuple(int(count) for count in problem.counts(outcome.support)),
+        classes=tuple(problem.classes.tolist()),
+        method=method,
+        seconds=budget.elapsed,
+        history=tuple(budget.history),
+        runs=outcome.runs,
+        stopped_by=budget.stopped_by,
+        reason=outcome.reason or reason,
+    )
+
+
+def _status(problem: Problem, support: Bools, bound: int) -> tuple[Status, str]:
+    n_selected = int(support.sum())
+    if bound == 0:
+        return Status.INFEASIBLE, "no selection is consistent"
+    if problem.is_consistent(support):
+        if n_selected == bound:
+            return Status.OPTIMAL, f"consistent, and no consistent selection has more than {bound} features"
+        return Status.FEASIBLE, "consistent by the true means"
+    if n_selected == 0:
+        return Status.UNKNOWN, "no consistent selection was found"
+    wrong = int((problem.margins(support) <= 0).sum())
+    return Status.UNKNOWN, f"the selection is not consistent: {wrong} sample(s) fail by the true means"

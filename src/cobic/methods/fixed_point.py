@@ -1,0 +1,74 @@
+"""LP fixed point: the loop of Busygin, Prokopyev & Pardalos (2005) with linear programs in place of 0-1 programs.
+
+Take the shares of the feature classes in the present selection (all features at first), solve the linear program for
+these shares, take the shares of its solution, and so on until they no longer move. Each solution is rounded at ½,
+repaired and, if it is truly consistent, kept as a candidate.
+
+The loop needs very few linear programs and ends close to the best value over all shares; it proves nothing.
+"""
+
+import numpy as np
+
+from cobic.budget import Budget, Incumbent
+from cobic.errors import InputError
+from cobic.lp import LpSolver
+from cobic.methods.outcome import Outcome
+from cobic.problem import Problem
+from cobic.relaxation import ShareRelaxation, shares_of
+from cobic.repair import repair
+
+_SAME_SHARES = 1e-9
+
+
+def solve(
+    problem: Problem,
+    budget: Budget,
+    rng: np.random.Generator,  # noqa: ARG001
+    *,
+    max_iterations: int = 50,
+) -> Outcome:
+    """Run the fixed point.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to solve; every class has features.
+    budget : Budget
+        When to stop.
+    rng : numpy.random.Generator
+        Not used: the method is deterministic.
+    max_iterations : int, default=50
+        Largest number of linear programs; the loop can cycle.
+
+    Returns
+    -------
+    Outcome
+        The largest consistent selection met, or an empty one.
+    """
+    if max_iterations < 1:
+        message = f"max_iterations is {max_iterations}: give a whole number of at least 1"
+        raise InputError(message)
+    incumbent = Incumbent(problem, budget)
+    everything = problem.feature_classes >= 0
+    if not incumbent.offer(everything):
+        _iterate(problem, budget, incumbent, max_iterations)
+    found = incumbent.support
+    return Outcome(np.zeros_like(everything) if found is None else found)
+
+
+def _iterate(problem: Problem, budget: Budget, incumbent: Incumbent, max_iterations: int) -> None:
+    relaxation, solver = ShareRelaxation(problem), LpSolver(budget)
+    shares = shares_of(problem, (problem.feature_classes >= 0).astype(np.float64))
+    seen = [shares]
+    for _ in range(max_iterations):
+        solution = solver.solve(relaxation.program(shares))
+        if solution is None:
+            return
+        x = relaxation.by_feature(solution)
+        mended = repair(problem, x > 0.5, budget)
+        if mended is not None:
+            incumbent.offer(mended)
+        shares = shares_of(problem, x)
+        if any(np.abs(shares - earlier).max() < _SAME_SHARES for earlier in seen):
+            return
+        seen.append(shares)

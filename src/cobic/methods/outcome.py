@@ -1,0 +1,28 @@
+"""What a method hands back, before it is judged."""
+
+from dataclasses import dataclass
+
+from cobic.problem import Bools
+from cobic.result import Run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A selection and what the method can say about it.
+
+    Attributes
+    ----------
+    support : ndarray of bool
+        The selection; it may be inconsistent, the judge finds out.
+    upper_bound : int or None
+        A proven bound; None if the method has none of its own.
+    runs : tuple of Run
+        One entry per restart.
+    reason : str
+        A line for a person, where the judge's own would say less.
+    """
+
+    support: Bools
+    upper_bound: int | None = None
+    runs: tuple[Run, ...] = ()
+    reason: str = ""

@@ -1,0 +1,401 @@
+"""The problem: samples with known classes, feature classes, margins, and the only definition of consistency."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cobic.errors import InputError
+from cobic.exact import exact_sum, signed_float
+from cobic.labels import encode_labels
+from cobic.matrix import Floats, Integers, Matrix, as_matrix
+
+Bools = NDArray[np.bool_]
+Ties = Literal["first", "exclude"]
+BetaRule = Literal["published", "sign-aware"]
+
+_EPS = float(np.finfo(np.float64).eps)
+_TINY = float(np.finfo(np.float64).tiny)
+_EXACT_BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """What is asked of each sample: its own class mean must exceed ``alpha + factor × (other class mean)``.
+
+    Sample j has the comparisons ``[j, :]``: one with each other class, and under ``beta_rule="sign-aware"`` a second
+    one with the factor 1/β.
+
+    Attributes
+    ----------
+    own : ndarray of shape (n,)
+        Class of the sample.
+    other : ndarray of shape (n, c)
+        Class it is compared with.
+    factor : ndarray of shape (n, c)
+        β of the sample, or 1/β.
+    inverse : ndarray of shape (c,)
+        True where the factor is 1/β.
+    alpha : ndarray of shape (n,)
+        Additive margin of the sample.
+    """
+
+    own: Integers
+    other: Integers
+    factor: Floats
+    inverse: Bools
+    alpha: Floats
+
+    def margins(self, means: Floats) -> Floats:
+        """Margins (n, c) of every comparison, for class means (n, k)."""
+        sample = np.arange(self.own.size)
+        own = means[sample, self.own]
+        return own[:, None] - self.factor * means[sample[:, None], self.other] - self.alpha[:, None]
+
+    def coefficients(self, cls: int) -> Floats:
+        """By how much each margin (n, c) moves per unit of the mean of class `cls`."""
+        return np.where(self.own == cls, 1.0, 0.0)[:, None] - np.where(self.other == cls, self.factor, 0.0)
+
+
+class Problem:
+    """Keep as many features as possible such that every sample's class can be read back from them.
+
+    Feature i belongs to the class with the largest mean of feature i. A selection of features is *consistent* if for
+    each sample the mean over the selected features of its own class exceeds `alpha` + `beta` × the mean over the
+    selected features of any other class. ``alpha=0, beta=1`` is plain consistency.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The data; dense in any order, float32, integers, a data frame, or scipy.sparse. It is not copied: do not
+        change it while the problem is in use.
+    y : array-like of shape (n_samples,)
+        Class of each sample: numbers, strings or booleans; at least two classes.
+    alpha : float or array-like of shape (n_samples,), default=0.0
+        Additive margin, at least 0.
+    beta : float or array-like of shape (n_samples,), default=1.0
+        Multiplicative margin, at least 1.
+    ties : {"first", "exclude"}, default="first"
+        A feature whose largest class means are exactly equal goes to the first of these classes in sorted order, or
+        takes no part.
+    beta_rule : {"published", "sign-aware"}, default="published"
+        The published rule ``own > beta × other`` gets *weaker* as β grows where the other mean is negative. The
+        sign-aware rule asks for ``own > alpha + other / beta`` as well.
+    feature_names, sample_names : sequence of str, optional
+        Names for messages and tables; those of a data frame are taken by default. They need not be unique.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (k,)
+        The class labels, sorted.
+    labels : ndarray of shape (n_samples,)
+        Class of each sample, as an index into `classes`.
+    feature_classes : ndarray of shape (n_features,)
+        Class of each feature, as an index into `classes`; -1 for a feature excluded by ``ties="exclude"``.
+    class_means : ndarray of shape (k, n_features)
+        Mean of each feature over the samples of each class.
+    n_ties : int
+        Number of features whose largest class means are exactly equal.
+    alpha, beta : ndarray of shape (n_samples,)
+        The margins asked of each sample.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> X = [[5, 1, 1], [4, 2, 2], [1, 6, 1], [2, 5, 3]]
+    >>> problem = cobic.Problem(X, ["a", "a", "b", "b"])
+    >>> problem.feature_classes
+    array([0, 1, 1])
+    >>> problem.margins([True, True, False])
+    array([4., 2., 5., 3.])
+    >>> problem.is_consistent([True, True, False])
+    True
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        alpha: ArrayLike = 0.0,
+        beta: ArrayLike = 1.0,
+        *,
+        ties: Ties = "first",
+        beta_rule: BetaRule = "published",
+        feature_names: Sequence[str] | None = None,
+        sample_names: Sequence[str] | None = None,
+    ) -> None:
+        _require_choice("ties", ties, ("first", "exclude"))
+        _require_choice("beta_rule", beta_rule, ("published", "sign-aware"))
+        self.matrix: Matrix = as_matrix(X)
+        self.n_samples, self.n_features = self.matrix.shape
+        self.feature_names = _names("feature_names", feature_names, X, "columns", self.n_features)
+        self.sample_names = _names("sample_names", sample_names, X, "index", self.n_samples)
+        self._require_finite()
+        self.classes, self.labels = encode_labels(y, self.matrix.shape)
+        self.n_classes = int(self.classes.size)
+        self.alpha = _margin_vector("alpha", alpha, 0.0, self.n_samples)
+        self.beta = _margin_vector("beta", beta, 1.0, self.n_samples)
+        self.ties, self.beta_rule = ties, beta_rule
+        self.comparisons = self._compare_all()
+        self._sample_peaks, self._feature_peaks = self.matrix.peaks()
+        self.class_sizes = np.bincount(self.labels, minlength=self.n_classes)
+        self._classify_features()
+
+    @property
+    def feature_class_sizes(self) -> Integers:
+        """Number of features of each class, (k,)."""
+        return np.bincount(self.feature_classes[self.feature_classes >= 0], minlength=self.n_classes)
+
+    @property
+    def n_selectable(self) -> int:
+        """Number of features that may be selected: all but those excluded by ``ties="exclude"``."""
+        return int(self.feature_class_sizes.sum())
+
+    def ambiguous_features(self, eps: float) -> Bools:
+        """Features whose best class mean leads the second best by at most `eps`.
+
+        Small changes of the data can move these features to another class.
+
+        Parameters
+        ----------
+        eps : float
+            The smallest lead that counts as clear, at least 0.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_features,)
+            True where the class of a feature is ambiguous. The comparison is exact.
+        """
+        if not (eps >= 0 and np.isfinite(eps)):
+            message = f"eps is {eps}: it must be a finite number of at least 0"
+            raise InputError(message)
+        ambiguous = self._leads <= eps
+        for feature, means in self._exact_class_means(self._unsure_features(self._leads - eps)):
+            best, second = sorted(means)[-1:-3:-1]
+            ambiguous[feature] = best - second <= Fraction(eps)
+        return ambiguous
+
+    def counts(self, support: ArrayLike) -> Integers:
+        """Number of selected features of each class, (k,)."""
+        chosen = self.feature_classes[self.check_support(support)]
+        return np.bincount(chosen[chosen >= 0], minlength=self.n_classes)
+
+    def sums(self, weights: Floats) -> Floats:
+        """For each sample the weighted sum over the features of each class, (n, k)."""
+        by_class = np.zeros((self.n_features, self.n_classes))
+        member = np.flatnonzero(self.feature_classes >= 0)
+        by_class[member, self.feature_classes[member]] = weights[member]
+        return self.matrix.products(by_class)
+
+    def means(self, support: ArrayLike) -> Floats:
+        """Mean of each sample over the selected features of each class, (n, k); NaN where none is selected."""
+        support = self.check_support(support)
+        counts = self.counts(support)
+        sums = self.sums(support.astype(np.float64))
+        return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+
+    def margins(self, support: ArrayLike) -> Floats:
+        """Worst margin of each sample: the minimum over its comparisons of own − β·other − α.
+
+        Parameters
+        ----------
+        support : array-like of bool, shape (n_features,)
+            The selected features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Margins by the true means. Their *sign* is always exact: where floating point cannot tell it, the margin
+            is computed in rationals. ``-inf`` if a class has no selected feature, because its mean does not exist.
+        """
+        support = self.check_support(support)
+        if not self.counts(support).all():
+            return np.full(self.n_samples, -np.inf)
+        with np.errstate(over="ignore", invalid="ignore"):
+            margins: Floats = self.comparisons.margins(self.means(support)).min(axis=1)
+            unsure = np.flatnonzero(~(np.abs(margins) > self.margin_errors))
+        for sample in unsure:
+            margins[sample] = signed_float(self._exact_margin(int(sample), support))
+        return margins
+
+    def worst_margin(self, support: ArrayLike) -> float:
+        """Smallest margin over all samples; positive if and only if every sample's class can be read back."""
+        return float(self.margins(support).min())
+
+    def is_consistent(self, support: ArrayLike) -> bool:
+        """Tell whether a selection is consistent: strictly, and decided in exact arithmetic.
+
+        A selection that leaves a class without features, or that holds a feature excluded by ``ties="exclude"``, is
+        not consistent.
+
+        Parameters
+        ----------
+        support : array-like of bool, shape (n_features,)
+            The selected features.
+
+        Returns
+        -------
+        bool
+            True if every sample's own class wins by more than its margin.
+        """
+        support = self.check_support(support)
+        if (self.feature_classes[support] < 0).any():
+            return False
+        return bool((self.margins(support) > 0).all())
+
+    @property
+    def margin_errors(self) -> Floats:
+        """Bound on the rounding error of each sample's margin in floating point, (n,).
+
+        The error of a sum of m numbers in any order is at most (m − 1)·ε/2 times the sum of their sizes, so that of
+        a mean is at most m·ε/2 times the largest size; the factor 2 covers the few operations that follow.
+        """
+        spread = 1.0 + self.comparisons.factor.max(axis=1)
+        with np.errstate(over="ignore"):
+            errors: Floats = _EPS * ((self.n_features + 8) * spread * self._sample_peaks + 4 * self.alpha) + _TINY
+        return errors
+
+    def row_scale(self) -> Floats:
+        """Size of each sample's values, (n,), positive: dividing by it brings a linear program's rows to O(1)."""
+        return np.where(self._sample_peaks > 0, self._sample_peaks, 1.0)
+
+    def check_support(self, support: ArrayLike) -> Bools:
+        """Return a selection as a boolean mask over the features, or raise `InputError`."""
+        mask = np.asarray(support)
+        if mask.shape != (self.n_features,):
+            message = f"the selection has shape {mask.shape}, not ({self.n_features},): one entry per feature"
+            raise InputError(message)
+        if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
+            message = "the selection must be a mask of true/false (or 0/1) values, one per feature"
+            raise InputError(message)
+        return mask.astype(np.bool_, copy=False)
+
+    def __repr__(self) -> str:
+        """Shape, classes and their features in one line."""
+        sizes = ", ".join(
+            f"{cls}: {samples} samples/{features} features"
+            for cls, samples, features in zip(self.classes, self.class_sizes, self.feature_class_sizes, strict=True)
+        )
+        return f"<Problem {self.n_samples} samples × {self.n_features} features; {sizes}>"
+
+    def _require_finite(self) -> None:
+        bad = self.matrix.first_not_finite()
+        if bad is None:
+            return
+        row, column, value = bad
+        what = "a missing value (NaN)" if np.isnan(value) else "an infinite value"
+        sample = f"{row}" + (f" ({self.sample_names[row]!r})" if self.sample_names is not None else "")
+        feature = f"{column}" + (f" ({self.feature_names[column]!r})" if self.feature_names is not None else "")
+        message = (
+            f"X has {what} at sample {sample}, feature {feature}: impute it first, for example with "
+            "sklearn.impute.SimpleImputer, or leave the feature out"
+        )
+        raise InputError(message)
+
+    def _compare_all(self) -> Comparisons:
+        others = np.array([[q for q in range(self.n_classes) if q != r] for r in range(self.n_classes)])
+        other = others[self.labels]
+        factor = np.repeat(self.beta[:, None], other.shape[1], axis=1)
+        inverse = np.zeros(other.shape[1], dtype=np.bool_)
+        if self.beta_rule == "sign-aware" and (self.beta > 1).any():
+            other, inverse = np.hstack([other, other]), np.concatenate([inverse, ~inverse])
+            factor = np.hstack([factor, 1.0 / factor])
+        return Comparisons(self.labels, other, factor, inverse, self.alpha)
+
+    def _classify_features(self) -> None:
+        member = np.zeros((self.n_samples, self.n_classes))
+        member[np.arange(self.n_samples), self.labels] = 1.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = self.matrix.transposed_products(member) / self.class_sizes
+            ordered = np.sort(means, axis=1)
+            self._leads = ordered[:, -1] - ordered[:, -2]
+        self.class_means = means.T
+        feature_classes = means.argmax(axis=1)
+        tied = self._feature_peaks == 0
+        for feature, exact in self._exact_class_means(self._unsure_features(self._leads)):
+            best, second = sorted(exact)[-1:-3:-1]
+            feature_classes[feature] = exact.index(best)
+            tied[feature] = best == second
+            self._leads[feature] = signed_float(best - second)
+        self.n_ties = int(tied.sum())
+        if self.ties == "exclude":
+            feature_classes[tied] = -1
+        self.feature_classes = feature_classes
+
+    def _unsure_features(self, leads: Floats) -> Integers:
+        """Features whose lead has a sign that floating point cannot tell; a feature of zeros has none to tell."""
+        with np.errstate(over="ignore"):
+            errors = 2 * _EPS * (self.n_samples + 8) * self._feature_peaks + _TINY
+            return np.flatnonzero(~(np.abs(leads) > errors) & (self._feature_peaks > 0))
+
+    def _exact_class_means(self, features: Integers) -> list[tuple[int, list[Fraction]]]:
+        """Class means of a few features, as rationals."""
+        result = []
+        members = [self.labels == r for r in range(self.n_classes)]
+        for start in range(0, features.size, _EXACT_BLOCK):
+            part = features[start : start + _EXACT_BLOCK]
+            block = self.matrix.columns(part)
+            for feature, column in zip(part, block.T, strict=True):
+                sums = [exact_sum(column[member]) for member in members]
+                means = [total / int(size) for total, size in zip(sums, self.class_sizes, strict=True)]
+                result.append((int(feature), means))
+        return result
+
+    def _exact_margin(self, sample: int, support: Bools) -> Fraction:
+        """Worst margin of one sample, as a rational."""
+        row = self.matrix.rows(np.array([sample]))[0]
+        means = []
+        for cls in range(self.n_classes):
+            chosen = row[support & (self.feature_classes == cls)]
+            means.append(exact_sum(chosen) / chosen.size)
+        own, alpha = means[self.labels[sample]], Fraction(self.alpha[sample])
+        beta = Fraction(self.beta[sample])
+        factors = [1 / beta if inverse else beta for inverse in self.comparisons.inverse]
+        others = self.comparisons.other[sample]
+        margins: list[Fraction] = [own - factor * means[q] - alpha for q, factor in zip(others, factors, strict=True)]
+        return min(margins)
+
+
+def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        message = f"{name} is {value!r}: choose one of {', '.join(choices)}"
+        raise InputError(message)
+
+
+def _margin_vector(name: str, value: ArrayLike, least: float, n_samples: int) -> Floats:
+    try:
+        given = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        message = f"{name} is {value!r}: give a number of at least {least:g}, or one per sample"
+        raise InputError(message) from None
+    if given.ndim > 1 or (given.ndim == 1 and given.size != n_samples):
+        message = f"{name} has shape {given.shape} for {n_samples} samples: give one number, or one per sample"
+        raise InputError(message)
+    vector = np.broadcast_to(given, (n_samples,)).copy()
+    wrong = np.flatnonzero(~((vector >= least) & np.isfinite(vector)))
+    if wrong.size:
+        place = "" if given.ndim == 0 else f" for sample {wrong[0]}"
+        message = f"{name} is {vector[wrong[0]]:g}{place}: it must be a finite number of at least {least:g}"
+        raise InputError(message)
+    return vector
+
+
+def _names(name: str, given: Sequence[str] | None, X: Any, axis: str, size: int) -> tuple[str, ...] | None:
+    names = given if given is not None else _frame_names(X, axis)
+    if names is None:
+        return None
+    if len(names) != size:
+        message = f"{name} has {len(names)} names for {size}"
+        raise InputError(message)
+    return tuple(str(each) for each in names)
+
+
+def _frame_names(X: Any, axis: str) -> Sequence[Any] | None:
+    """Names along an axis of a data frame; None if it has none but a running number."""
+    names = getattr(X, axis, None) if hasattr(X, "columns") else None
+    if names is None or type(names).__name__ == "RangeIndex":
+        return None
+    return list(names)

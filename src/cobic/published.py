@@ -1,0 +1,164 @@
+"""The two tables of Mucherino & Cafieri (2010), and running cobic on their rows."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+
+from cobic.dataset import Dataset
+from cobic.datasets import LOADERS
+from cobic.errors import InputError
+from cobic.methods import solve
+from cobic.model import Model
+from cobic.result import Result
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One experiment of the paper.
+
+    Attributes
+    ----------
+    dataset : str
+        ``"golub"`` or ``"notterman"``.
+    kind : {"alpha", "beta"}
+        Which margin was asked for.
+    value : float
+        How much of it.
+    features : int
+        Number of features the paper reports.
+    errors : int or None
+        Misclassified samples of the independent set it reports.
+    """
+
+    dataset: str
+    kind: Literal["alpha", "beta"]
+    value: float
+    features: int
+    errors: int | None
+
+    @property
+    def name(self) -> str:
+        """How the row is chosen on the command line, e.g. ``golub:alpha=50``."""
+        return f"{self.dataset}:{self.kind}={self.value:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class ReproducedRow:
+    """A row of the paper beside our own answer.
+
+    Attributes
+    ----------
+    published : PublishedRow
+        What the paper says.
+    result : Result
+        What we found.
+    errors : int or None
+        Misclassified samples of the independent set; None if there is none, or nothing to classify with.
+    """
+
+    published: PublishedRow
+    result: Result
+    errors: int | None
+
+    @property
+    def refuted(self) -> bool:
+        """True if the published number of features lies above the proven bound."""
+        return self.published.features > self.result.upper_bound
+
+    def document(self) -> dict[str, Any]:
+        """The row under the keys that ``cobic reproduce --json`` prints."""
+        return {
+            "dataset": self.published.dataset,
+            "kind": self.published.kind,
+            "value": self.published.value,
+            "published": self.published.features,
+            "n_selected": self.result.n_selected,
+            "upper_bound": self.result.upper_bound,
+            "gap": self.result.gap,
+            "status": str(self.result.status),
+            "errors": self.errors,
+            "published_errors": self.published.errors,
+            "seconds": round(self.result.seconds, 4),
+        }
+
+
+def _table(dataset: str, kind: Literal["alpha", "beta"], *rows: tuple[float, int, int | None]) -> list[PublishedRow]:
+    return [PublishedRow(dataset, kind, value, features, errors) for value, features, errors in rows]
+
+
+# Both tables print α = 0 and β = 1, which are the same problem, as two rows with the same figures; here it is one.
+PUBLISHED = (
+    *_table("golub", "alpha", (0, 7081, 2), (10, 7076, 2), (20, 7075, 2), (30, 7072, 2), (40, 7068, 2)),
+    *_table("golub", "alpha", (50, 7061, 1), (60, 7046, 1), (70, 6954, 1)),
+    *_table("golub", "beta", (1.05, 7075, 2), (1.1, 7068, 2), (1.2, 7020, 1), (1.5, 6590, 1)),
+    *_table("golub", "beta", (2, 5987, 1), (3, 5527, 2), (5, 5238, 2)),
+    *_table("notterman", "alpha", (0, 7450, None), (1, 7448, None), (2, 7444, None), (5, 7413, None), (10, 7261, None)),
+    *_table("notterman", "beta", (1.01, 7450, None), (1.5, 7107, None), (2, 6267, None), (3, 5365, None)),
+)
+
+
+def choose_rows(patterns: Sequence[str]) -> tuple[PublishedRow, ...]:
+    """Choose rows by name or by the beginning of it.
+
+    Parameters
+    ----------
+    patterns : sequence of str
+        For example ``"golub"``, ``"golub:beta"`` or ``"notterman:alpha=5"``; none means all rows.
+
+    Returns
+    -------
+    tuple of PublishedRow
+        In the order of the paper.
+
+    Examples
+    --------
+    >>> [row.features for row in choose_rows(["golub:alpha=50", "notterman:beta=2"])]
+    [7061, 6267]
+    """
+    for pattern in patterns:
+        if not any(_matches(row.name, pattern) for row in PUBLISHED):
+            message = f"no row is called {pattern!r}: write e.g. golub, golub:beta or golub:alpha=50"
+            raise InputError(message)
+    return tuple(row for row in PUBLISHED if not patterns or any(_matches(row.name, each) for each in patterns))
+
+
+def reproduce(
+    rows: Sequence[PublishedRow] = PUBLISHED,
+    *,
+    solver: Callable[..., Result] = solve,
+    **solve_options: Any,
+) -> Iterator[ReproducedRow]:
+    """Solve rows of the paper's tables, one after the other.
+
+    Parameters
+    ----------
+    rows : sequence of PublishedRow
+        Which ones; all by default.
+    solver : callable
+        :func:`cobic.solve`, or something that is called the same way.
+    **solve_options
+        Keyword arguments of :func:`cobic.solve`.
+
+    Yields
+    ------
+    ReproducedRow
+        As soon as it is solved.
+    """
+    load = cache(lambda name: LOADERS[name]())
+    for row in rows:
+        data = load(row.dataset)
+        problem = data.problem(**{row.kind: row.value})
+        result = solver(problem, **solve_options)
+        errors = _errors(Model.of(problem, result), data.test) if data.test is not None and all(result.counts) else None
+        yield ReproducedRow(row, result, errors)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return name == pattern or name.startswith((f"{pattern}:", f"{pattern}="))
+
+
+def _errors(model: Model, test: Dataset) -> int:
+    return int(np.sum(model.predict(test.X, test.feature_names) != test.y))

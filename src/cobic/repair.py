@@ -1,0 +1,143 @@
+"""Cheap repair: from a selection that is nearly consistent to one that is, a few features at a time.
+
+Dropping or adding feature i of class c moves the mean of c for every sample, and with it the margins; what each such
+move would do is a few vector operations. :func:`repair` takes the move that lowers the total violation most until no
+sample is violated; :func:`extend` then adds features for as long as nothing breaks.
+"""
+
+import numpy as np
+
+from cobic.budget import Budget
+from cobic.matrix import Floats, Integers
+from cobic.problem import Bools, Problem
+
+_CANDIDATES = 256
+
+
+class _Selection:
+    """A selection under change, with its sums by class kept up to date."""
+
+    def __init__(self, problem: Problem, support: Bools) -> None:
+        self.problem = problem
+        self.support: Bools = support & (problem.feature_classes >= 0)
+        self.counts = problem.counts(self.support)
+        self.sums = problem.sums(self.support.astype(np.float64))
+        # A margin above this is positive whatever the rounding; the factor covers the updates of the sums.
+        self.safe = 4 * problem.margin_errors[:, None]
+
+    @property
+    def means(self) -> Floats:
+        return self.sums / self.counts
+
+    def margins(self) -> Floats:
+        return self.problem.comparisons.margins(self.means)
+
+    def toggle(self, feature: int) -> None:
+        sign = -1 if self.support[feature] else 1
+        cls = self.problem.feature_classes[feature]
+        self.sums[:, cls] += sign * self.problem.matrix.columns(np.array([feature]))[:, 0]
+        self.counts[cls] += sign
+        self.support[feature] = not self.support[feature]
+
+    def margins_after(self, features: Integers) -> Floats:
+        """Margins (n, c, len(features)) after toggling each of the features alone."""
+        margins, means = self.margins(), self.means
+        after = np.repeat(margins[:, :, None], features.size, axis=2)
+        classes = self.problem.feature_classes[features]
+        values = self.problem.matrix.columns(features)
+        signs = np.where(self.support[features], -1.0, 1.0)
+        for cls in np.unique(classes):
+            of_class = classes == cls
+            shift = signs[of_class] * (values[:, of_class] - means[:, [cls]]) / (self.counts[cls] + signs[of_class])
+            after[:, :, of_class] += self.problem.comparisons.coefficients(cls)[:, :, None] * shift[:, None, :]
+        return after
+
+    def gains(self, weights: Floats) -> Floats:
+        """First-order change of Σ weights·margins (weights are (n, c)) by toggling each feature; -inf if forbidden."""
+        problem, means = self.problem, self.means
+        k = problem.n_classes
+        pull = np.stack([(problem.comparisons.coefficients(c) * weights).sum(axis=1) for c in range(k)], axis=1)
+        level = np.einsum("jr,jr->r", pull, means)
+        member = np.flatnonzero(problem.feature_classes >= 0)
+        cls = problem.feature_classes[member]
+        change = problem.matrix.transposed_products(pull)[member, cls] - level[cls]
+        sign = np.where(self.support[member], -1.0, 1.0)
+        left = self.counts[cls] + sign
+        gains = np.full(problem.n_features, -np.inf)
+        gains[member] = np.divide(sign * change, left, out=np.full(member.size, -np.inf), where=left > 0)
+        return gains
+
+
+def repair(problem: Problem, support: Bools, budget: Budget) -> Bools | None:
+    """Make a nearly consistent selection consistent by dropping and adding single features.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    support : ndarray of bool
+        Where to start.
+    budget : Budget
+        Asked before every step.
+
+    Returns
+    -------
+    ndarray of bool or None
+        A consistent selection that no single further feature can join (as far as floating point can tell and the
+        budget lasts); None if the violation could not be brought to zero.
+    """
+    selection = _Selection(problem, support)
+    if not selection.counts.all() or not _remove_violations(selection, budget):
+        return None
+    _extend(selection, budget)
+    return selection.support
+
+
+def _remove_violations(selection: _Selection, budget: Budget) -> bool:
+    violation = _violation(selection.margins()[:, :, None], selection.safe)[0]
+    while violation > 0:
+        if budget.exhausted():
+            return False
+        violated = selection.margins() <= selection.safe
+        candidates = _best(selection.gains(violated.astype(np.float64)), _CANDIDATES)
+        after = _violation(selection.margins_after(candidates), selection.safe)
+        # Of equally good moves an added feature is better than a dropped one.
+        best = np.lexsort((candidates, selection.support[candidates], after))[0]
+        if not after[best] < violation:
+            return False
+        violation = after[best]
+        selection.toggle(int(candidates[best]))
+    return True
+
+
+def _extend(selection: _Selection, budget: Budget) -> None:
+    """Add, one at a time, the feature that leaves the largest worst margin, while all margins stay positive."""
+    problem = selection.problem
+    candidates = np.flatnonzero(~selection.support & (problem.feature_classes >= 0))
+    while candidates.size and not budget.exhausted():
+        slack = selection.margins() - selection.safe
+        scale = max(float(np.median(slack)), np.finfo(np.float64).tiny)
+        gains = selection.gains(np.exp(-slack / scale))
+        nearest = candidates[_best(gains[candidates], _CANDIDATES)]
+        worst = (selection.margins_after(nearest) - selection.safe[:, :, None]).min(axis=(0, 1))
+        fits = worst > 0
+        if not fits.any():
+            return
+        chosen = nearest[np.lexsort((nearest, -worst))[0]]
+        selection.toggle(int(chosen))
+        candidates = candidates[candidates != chosen]
+
+
+def _violation(margins: Floats, safe: Floats) -> Floats:
+    """Total shortfall of margins (n, c, K) below the safe level, (K,); exactly zero if there is none."""
+    short = safe[:, :, None] - margins
+    total: Floats = np.where(short >= 0, short + np.finfo(np.float64).tiny, 0.0).sum(axis=(0, 1))
+    return total
+
+
+def _best(scores: Floats, count: int) -> Integers:
+    """Indices of the largest finite scores."""
+    index = np.flatnonzero(np.isfinite(scores))
+    if index.size > count:
+        index = index[np.argpartition(-scores[index], count)[:count]]
+    return np.sort(index)

@@ -1,0 +1,113 @@
+"""The answer as tables and JSON documents."""
+
+import math
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cobic.problem import Problem
+from cobic.result import Result
+
+
+def selection_table(problem: Problem, result: Result) -> pd.DataFrame:
+    """List every feature with its class, its class means, and whether it was selected.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was solved.
+    result : Result
+        Its answer.
+
+    Returns
+    -------
+    DataFrame
+        One row per feature, in the order of the data: ``feature, class, selected`` and a ``mean …`` per class.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.Problem([[3, 1], [1, 4]], ["a", "b"])
+    >>> cobic.selection_table(problem, cobic.solve(problem))
+       feature class  selected  mean a  mean b
+    0        0     a      True     3.0     1.0
+    1        1     b      True     1.0     4.0
+    """
+    names = problem.feature_names if problem.feature_names is not None else range(problem.n_features)
+    labels = [*(str(cls) for cls in problem.classes), ""]  # the last one is for the class index -1
+    means = {f"mean {cls}": mean for cls, mean in zip(problem.classes, problem.class_means, strict=True)}
+    of = np.array(labels)[problem.feature_classes]
+    return pd.DataFrame({"feature": names, "class": of, "selected": result.support, **means})
+
+
+def summary_document(problem: Problem, result: Result) -> dict[str, Any]:
+    """The answer under the keys that ``cobic select --json`` prints.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was solved.
+    result : Result
+        Its answer.
+
+    Returns
+    -------
+    dict
+        Plain numbers, strings and lists; a worst margin that does not exist is None.
+    """
+    return {
+        "n_selected": result.n_selected,
+        "upper_bound": result.upper_bound,
+        "gap": result.gap,
+        "status": str(result.status),
+        "worst_margin": _finite(result.worst_margin),
+        "counts": list(result.counts),
+        "seconds": round(result.seconds, 4),
+        "method": result.method,
+        "n_features": problem.n_features,
+        "n_samples": problem.n_samples,
+        "classes": list(result.classes),
+    }
+
+
+def run_document(problem: Problem, result: Result, source: str, options: dict[str, Any]) -> dict[str, Any]:
+    """How an answer was found, for the file ``run.json``.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was solved.
+    result : Result
+        Its answer.
+    source : str
+        Where the data come from.
+    options : dict
+        Options given to :func:`cobic.solve`.
+
+    Returns
+    -------
+    dict
+        The summary, the parameters, the runs and the versions.
+    """
+    runs = [{key: _finite(value) for key, value in asdict(run).items()} for run in result.runs]
+    return {
+        **summary_document(problem, result),
+        "reason": result.reason,
+        "stopped_by": result.stopped_by,
+        "source": source,
+        "alpha": problem.alpha.tolist(),
+        "beta": problem.beta.tolist(),
+        "ties": problem.ties,
+        "beta_rule": problem.beta_rule,
+        "n_ties": problem.n_ties,
+        "options": options,
+        "runs": runs,
+        "versions": {name: version(name) for name in ("cobic", "numpy", "scipy", "highspy")},
+    }
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

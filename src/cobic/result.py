@@ -1,0 +1,152 @@
+"""The answer: what was selected, what is proven about it, and how it was found."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Status(StrEnum):
+    """What is known about the selection."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One event in the course of a run.
+
+    Attributes
+    ----------
+    elapsed : float
+        Seconds since the start.
+    n_selected : int or None
+        Size of the best consistent selection so far; None if there is none yet.
+    upper_bound : int
+        No consistent selection has more features.
+    lps : int
+        Linear programs solved so far.
+    """
+
+    elapsed: float
+    n_selected: int | None
+    upper_bound: int
+    lps: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a heuristic, in the terms of its paper.
+
+    Attributes
+    ----------
+    iterations : int
+        Rounds of the algorithm.
+    inner_lps : int
+        Linear programs solved in them.
+    f : int
+        Features selected by the run's last x.
+    g : float
+        Violation g(x, y) of that x with the shares y of the run: the published stopping value.
+    worst_margin : float
+        Worst margin of that x by the true means: positive if and only if x is consistent.
+    n_selected : int or None
+        Size of the largest truly consistent selection met in the run, repairs included.
+    """
+
+    iterations: int
+    inner_lps: int
+    f: int
+    g: float
+    worst_margin: float
+    n_selected: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The answer of :func:`cobic.solve`.
+
+    Attributes
+    ----------
+    support : ndarray of bool, shape (n_features,)
+        The selected features.
+    status : Status
+        ``"optimal"``: consistent, and proven that no larger selection is. ``"feasible"``: consistent.
+        ``"infeasible"``: proven that no selection is consistent. ``"unknown"``: none of these was shown; `support`
+        then holds what the method ended with, and it is *not* consistent.
+    upper_bound : int
+        No consistent selection has more features.
+    worst_margin : float
+        Smallest margin over all samples by the true means; positive if and only if `support` is consistent.
+    counts : tuple of int
+        Selected features of each class, in the order of `classes`.
+    classes : tuple
+        The class labels.
+    method : str
+        Name of the method.
+    seconds : float
+        Wall-clock time.
+    history : tuple of Progress
+        How incumbent and bound moved.
+    runs : tuple of Run
+        The runs of a heuristic with restarts.
+    stopped_by : str or None
+        ``"time limit"`` or ``"interrupt"`` if the method was cut short.
+    reason : str
+        Why the status is what it is, in one line for a person.
+    certificate : dict or None
+        Proof of the bound that `cobic.verify` can check, if the method makes one.
+    """
+
+    support: NDArray[np.bool_]
+    status: Status
+    upper_bound: int
+    worst_margin: float
+    counts: tuple[int, ...]
+    classes: tuple[Any, ...]
+    method: str
+    seconds: float
+    history: tuple[Progress, ...] = ()
+    runs: tuple[Run, ...] = ()
+    stopped_by: str | None = None
+    reason: str = ""
+    certificate: dict[str, Any] | None = field(default=None, repr=False)
+
+    @cached_property
+    def n_selected(self) -> int:
+        """Number of selected features."""
+        return int(self.support.sum())
+
+    @property
+    def gap(self) -> int:
+        """Features between the selection and the bound: `upper_bound` − `n_selected`."""
+        return self.upper_bound - self.n_selected
+
+    @property
+    def objective(self) -> float:
+        """What is maximised; `n_selected` in the problem with hard margins."""
+        return float(self.n_selected)
+
+    @property
+    def objective_bound(self) -> float:
+        """Bound on `objective`; `upper_bound` in the problem with hard margins."""
+        return float(self.upper_bound)
+
+    @property
+    def consistent(self) -> bool:
+        """True if the selection is consistent by the true means."""
+        return self.status in (Status.OPTIMAL, Status.FEASIBLE)
+
+    def __repr__(self) -> str:
+        """The answer in one line."""
+        counts = ", ".join(f"{cls}: {count}" for cls, count in zip(self.classes, self.counts, strict=True))
+        return (
+            f"<Result {self.status}: {self.n_selected} of {self.support.size} features ({counts}), at most "
+            f"{self.upper_bound}; worst margin {self.worst_margin:.4g}; {self.method}, {self.seconds:.2f} s>"
+        )
