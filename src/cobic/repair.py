@@ -100,6 +100,8 @@ def _remove_violations(selection: _Selection, budget: Budget) -> bool:
             return False
         violated = selection.margins() <= selection.safe
         candidates = _best(selection.gains(violated.astype(np.float64)), _CANDIDATES)
+        if candidates.size == 0:
+            return False
         after = _violation(selection.margins_after(candidates), selection.safe)
         # Of equally good moves an added feature is better than a dropped one.
         best = np.lexsort((candidates, selection.support[candidates], after))[0]

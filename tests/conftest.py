@@ -1,0 +1,51 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+import cobic
+
+KINDS = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "float32": lambda X: X.astype(np.float32),
+    "csr": sp.csr_matrix,
+    "csc": sp.csc_array,
+    "coo": sp.coo_array,
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "list": lambda X: X.tolist(),
+}
+
+
+@pytest.fixture(params=KINDS)
+def as_kind(request):
+    """A function that turns a dense float64 array (of values that float32 holds exactly) into one kind of table."""
+    return KINDS[request.param]
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    folder = os.environ.get("COBIC_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("COBIC_DATA does not name a folder with the public data sets")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def golub(real_data):
+    return cobic.datasets.load_golub()
+
+
+@pytest.fixture(scope="session")
+def notterman(real_data):
+    return cobic.datasets.load_notterman()
+
+
+@pytest.fixture(scope="session")
+def expression():
+    return cobic.datasets.make_expression(n_features=600, contaminated=0.03, seed=4)

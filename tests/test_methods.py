@@ -1,0 +1,204 @@
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import Oracle
+from strategies import TAME, instances, margins
+
+import cobic
+from cobic.errors import InputError
+from cobic.methods import METHODS
+from cobic.methods.bilevel_vns import _moved, violation
+
+
+@pytest.fixture(params=METHODS)
+def method(request):
+    return request.param
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), instance=instances(values=TAME, max_features=7), name=st.sampled_from(sorted(METHODS)))
+def test_answers_on_small_instances_are_true(data, instance, name):
+    X, y = instance
+    alpha, beta = data.draw(margins(len(y)))
+    oracle = Oracle(X, y, alpha, beta)
+    result = cobic.solve(cobic.Problem(X, y, alpha, beta), method=name)
+    best = oracle.optimum()
+    assert result.upper_bound >= best
+    assert result.n_selected == result.support.sum()
+    assert (result.status in ("optimal", "feasible")) == oracle.is_consistent(result.support)
+    if result.consistent:
+        assert result.n_selected <= best
+    if result.status == "optimal":
+        assert result.n_selected == best == result.upper_bound
+    if result.status == "infeasible":
+        assert best == 0
+        assert result.upper_bound == 0
+
+
+def test_a_method_selects_nearly_all_and_says_how(method, expression):
+    problem = expression.problem()
+    events = []
+    result = cobic.solve(problem, method=method, on_progress=events.append)
+    assert result.status == "feasible"
+    assert problem.is_consistent(result.support)
+    assert result.n_selected > 0.95 * problem.n_features
+    assert result.worst_margin == problem.worst_margin(result.support)
+    assert sum(result.counts) == result.n_selected == result.objective
+    assert result.upper_bound == problem.n_features == result.objective_bound
+    assert result.gap == problem.n_features - result.n_selected
+    assert result.method == method
+    assert result.certificate is None
+    assert result.stopped_by is None
+    assert list(result.history) == events
+    sizes = [event.n_selected for event in events]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == result.n_selected
+    assert f"{result.n_selected} of {problem.n_features}" in repr(result)
+
+
+def test_the_same_seed_gives_the_same_answer_in_every_kind_of_table(method, expression, as_kind):
+    options = {"method": method, "seed": 5, **({"restarts": 2} if method == "bilevel-vns" else {})}
+    reference = cobic.solve(cobic.Problem(expression.X, expression.y), **options)
+    again = cobic.solve(cobic.Problem(as_kind(expression.X), expression.y), **options)
+    np.testing.assert_array_equal(again.support, reference.support)
+
+
+def test_all_features_consistent_is_optimal_at_once(method):
+    result = cobic.solve(cobic.Problem([[3, 1], [1, 4]], ["a", "b"]), method=method)
+    assert result.status == "optimal"
+    assert result.n_selected == result.upper_bound == 2
+    assert result.gap == 0
+
+
+def test_a_class_without_features_is_proven_infeasible(method):
+    result = cobic.solve(cobic.Problem([[3, 3], [1, 1]], ["a", "b"]), method=method)
+    assert result.status == "infeasible"
+    assert (result.n_selected, result.upper_bound, result.gap) == (0, 0, 0)
+    assert "class b" in result.reason
+
+
+def test_nothing_found_is_unknown_not_infeasible(method):
+    # Both samples of a are needed, but the second reads as b in every selection.
+    X = [[9, 0, 0], [0, 5, 1], [1, 6, 2], [1, 6, 2]]
+    problem = cobic.Problem(X, ["a", "a", "b", "b"])
+    assert Oracle(X, ["a", "a", "b", "b"]).optimum() == 0
+    result = cobic.solve(problem, method=method)
+    assert result.status == "unknown"
+    assert not result.consistent
+
+
+def test_excluded_ties_are_never_selected(method, expression):
+    X = np.hstack([expression.X, np.full((expression.X.shape[0], 3), 7.0)])
+    problem = cobic.Problem(X, expression.y, ties="exclude")
+    result = cobic.solve(problem, method=method)
+    assert result.consistent
+    assert not result.support[-3:].any()
+    assert result.upper_bound == problem.n_features - problem.n_ties
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"method": "magic"}, "no method 'magic': choose one of bilevel-vns, fixed-point"),
+        ({"method": "fixed-point", "restarts": 3}, "has no option 'restarts': its options are max_iterations"),
+        ({"method": "fixed-point", "max_iterations": 0}, "max_iterations is 0"),
+        ({"method": "bilevel-vns", "criterion": "loose"}, "choose one of consistent, published"),
+        ({"method": "bilevel-vns", "restarts": 0}, "restarts is 0"),
+        ({"method": "bilevel-vns", "restarts": 1.5}, "restarts is 1.5"),
+        ({"method": "bilevel-vns", "max_iterations": -1}, "max_iterations is -1"),
+        ({"method": "bilevel-vns", "starting_range": 0.5}, "starting_range is 0.5 and max_range 0.2"),
+        ({"method": "bilevel-vns", "range_growth": 1.0}, "range_growth is 1.0"),
+        ({"time_limit": 0}, "time_limit is 0"),
+        ({"time_limit": float("nan")}, "time_limit is nan"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 0.5}, "seed is 0.5"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, words):
+    with pytest.raises(InputError, match=words):
+        cobic.solve(cobic.Problem([[3, 1], [1, 4]], ["a", "b"]), **arguments)
+
+
+def test_runs_are_reported(expression):
+    problem = expression.problem()
+    result = cobic.solve(problem, method="bilevel-vns", restarts=3)
+    assert 1 <= len(result.runs) <= 3
+    for run in result.runs:
+        assert run.inner_lps >= run.iterations >= 1
+        assert run.g >= 0
+    assert max(run.n_selected for run in result.runs) == result.n_selected
+
+
+def test_published_stops_at_g_zero_and_is_judged_by_the_true_means(expression):
+    problem = expression.problem()
+    result = cobic.solve(problem, method="bilevel-vns", criterion="published", restarts=4)
+    best = min(result.runs, key=lambda run: (run.g, -run.f))
+    assert result.n_selected == best.f
+    assert result.worst_margin == best.worst_margin
+    assert result.consistent == (best.worst_margin > 0)
+
+
+def test_g_is_the_printed_sum():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(-9, 20, (6, 12)).astype(float), [0, 0, 1, 1, 2, 2]
+    problem = cobic.Problem(X, y, alpha=0.5, beta=1.5)
+    shares, x = np.array([0.2, 0.3, 0.5]), rng.random(12) < 0.7
+    total = 0.0
+    for j, r in enumerate(y):
+        part = [sum(X[j, i] for i in range(12) if x[i] and problem.feature_classes[i] == c) / shares[c] for c in range(3)]
+        total += sum(max(0.0, 1.5 * part[q] - part[r] + 0.5 * x.sum()) for q in range(3) if q != r)
+    assert violation(problem, x, shares) == pytest.approx(total)
+
+
+@given(seed=st.integers(0, 10_000), k=st.integers(2, 5), reach=st.floats(1e-4, 0.9))
+def test_moved_shares_stay_inside_and_add_up(seed, k, reach):
+    rng = np.random.default_rng(seed)
+    least = 1e-3
+    shares = rng.dirichlet(np.ones(k)) * (1 - k * least) + least
+    for _ in range(20):
+        new = _moved(shares, reach, least, rng)
+        assert new.sum() == pytest.approx(1)
+        assert (new >= least * (1 - 1e-9)).all()
+        changed = np.flatnonzero(new != shares)
+        assert changed.size <= 2
+        assert np.abs(new - shares).max() <= reach * (1 + 1e-9)
+        shares = new
+
+
+@pytest.fixture(scope="module")
+def slow_problem():
+    rng = np.random.default_rng(0)
+    return cobic.Problem(rng.standard_normal((240, 6000)), np.arange(240) % 2, alpha=0.2)  # one program takes seconds
+
+
+def test_the_time_limit_is_kept(method, slow_problem):
+    started = time.monotonic()
+    result = cobic.solve(slow_problem, method=method, time_limit=0.5)
+    assert time.monotonic() - started < 2.0
+    assert result.stopped_by == "time limit"
+    assert result.status in ("unknown", "feasible")
+
+
+def test_ctrl_c_returns_the_best_so_far(method, slow_problem):
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    before = signal.getsignal(signal.SIGINT)
+    timer.start()
+    started = time.monotonic()
+    result = cobic.solve(slow_problem, method=method, time_limit=None)
+    assert time.monotonic() - started < 2.0
+    assert result.stopped_by == "interrupt"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_solve_works_outside_the_main_thread(expression):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(cobic.solve(expression.problem(), method="fixed-point")))
+    thread.start()
+    thread.join()
+    assert results[0].consistent
