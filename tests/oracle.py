@@ -35,7 +35,9 @@ class Oracle:
 
     def margins(self, support):
         """Worst margin of each sample as a rational; None if a class has no selected feature."""
-        groups = [[i for i in range(self.m) if support[i] and self.feature_classes[i] == r] for r in range(len(self.classes))]
+        groups = [
+            [i for i in range(self.m) if support[i] and self.feature_classes[i] == r] for r in range(len(self.classes))
+        ]
         if not all(groups):
             return None
         worst = []

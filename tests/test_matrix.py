@@ -47,7 +47,9 @@ def test_float32_blocks_give_the_same_sums(monkeypatch, numbers):
     monkeypatch.setattr("cobic.matrix._BLOCK_CELLS", 30)
     matrix = as_matrix(numbers.astype(np.float32))
     np.testing.assert_allclose(matrix.transposed_products(np.ones((7, 1)))[:, 0], numbers.sum(axis=0), rtol=1e-12)
-    assert as_matrix(np.where(np.arange(77).reshape(7, 11) == 60, np.nan, 1.0).astype(np.float32)).first_not_finite()[:2] == (5, 5)
+    assert as_matrix(np.where(np.arange(77).reshape(7, 11) == 60, np.nan, 1.0).astype(np.float32)).first_not_finite()[
+        :2
+    ] == (5, 5)
 
 
 def test_duplicate_sparse_entries_add_up_and_the_input_is_left_alone():

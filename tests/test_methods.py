@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import Oracle
-from strategies import TAME, instances, margins
 
 import cobic
 from cobic.errors import InputError
 from cobic.methods import METHODS
 from cobic.methods.bilevel_vns import _moved, violation
+from oracle import Oracle
+from strategies import TAME, instances, margins
 
 
 @pytest.fixture(params=METHODS)
@@ -151,7 +151,9 @@ def test_g_is_the_printed_sum():
     shares, x = np.array([0.2, 0.3, 0.5]), rng.random(12) < 0.7
     total = 0.0
     for j, r in enumerate(y):
-        part = [sum(X[j, i] for i in range(12) if x[i] and problem.feature_classes[i] == c) / shares[c] for c in range(3)]
+        part = [
+            sum(X[j, i] for i in range(12) if x[i] and problem.feature_classes[i] == c) / shares[c] for c in range(3)
+        ]
         total += sum(max(0.0, 1.5 * part[q] - part[r] + 0.5 * x.sum()) for q in range(3) if q != r)
     assert violation(problem, x, shares) == pytest.approx(total)
 

@@ -6,16 +6,21 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import Oracle
-from strategies import instances, margins
 
 import cobic
 from cobic.errors import InputError
+from oracle import Oracle
+from strategies import instances, margins
 
 
 @settings(max_examples=3000, deadline=None)
-@given(data=st.data(), instance=instances(), ties=st.sampled_from(["first", "exclude"]),
-       beta_rule=st.sampled_from(["published", "sign-aware"]), sparse=st.booleans())
+@given(
+    data=st.data(),
+    instance=instances(),
+    ties=st.sampled_from(["first", "exclude"]),
+    beta_rule=st.sampled_from(["published", "sign-aware"]),
+    sparse=st.booleans(),
+)
 def test_problem_agrees_with_rational_brute_force(data, instance, ties, beta_rule, sparse):
     X, y = instance
     alpha, beta = data.draw(margins(len(y)))

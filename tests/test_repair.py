@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from oracle import Oracle
-from strategies import TAME, instances
 
 import cobic
 from cobic.budget import Budget
 from cobic.repair import _Selection, repair
+from oracle import Oracle
+from strategies import TAME, instances
 
 
 def unlimited(problem):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cobic.errors import InputError, ModelError
 from cobic.io import write_text
 from cobic.matrix import Floats, Integers, as_matrix
-from cobic.problem import Problem
+from cobic.problem import Problem, frame_names
 from cobic.result import Result
 
 _FORMAT, _VERSION = "cobic-model", 1
@@ -111,10 +111,10 @@ class Model:
         InputError
             If the features are not those of the model, naming the first difference, or a value is not finite.
         """
-        if feature_names is None and hasattr(X, "columns"):
-            feature_names = tuple(str(name) for name in X.columns)
+        names = frame_names(X, "columns") if feature_names is None else feature_names
+        names = None if names is None else tuple(str(name) for name in names)
         matrix = as_matrix(X)
-        self._require_same_features(matrix.shape, feature_names)
+        self._require_same_features(matrix.shape, names)
         bad = matrix.first_not_finite()
         if bad is not None:
             message = f"new data have the value {bad[2]} at sample {bad[0]}, feature {bad[1]}: impute it first"

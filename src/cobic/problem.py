@@ -384,7 +384,7 @@ def _margin_vector(name: str, value: ArrayLike, least: float, n_samples: int) ->
 
 
 def _names(name: str, given: Sequence[str] | None, X: Any, axis: str, size: int) -> tuple[str, ...] | None:
-    names = given if given is not None else _frame_names(X, axis)
+    names = given if given is not None else frame_names(X, axis)
     if names is None:
         return None
     if len(names) != size:
@@ -393,8 +393,8 @@ def _names(name: str, given: Sequence[str] | None, X: Any, axis: str, size: int)
     return tuple(str(each) for each in names)
 
 
-def _frame_names(X: Any, axis: str) -> Sequence[Any] | None:
-    """Names along an axis of a data frame; None if it has none but a running number."""
+def frame_names(X: Any, axis: str) -> Sequence[Any] | None:
+    """Names along an axis ("columns" or "index") of a data frame; None if it has none but a running number."""
     names = getattr(X, axis, None) if hasattr(X, "columns") else None
     if names is None or type(names).__name__ == "RangeIndex":
         return None

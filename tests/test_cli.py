@@ -1,0 +1,299 @@
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cobic
+from cobic.cli import main
+from cobic.io import table_text
+
+SUMMARY_KEYS = {
+    "n_selected",
+    "upper_bound",
+    "gap",
+    "status",
+    "worst_margin",
+    "counts",
+    "seconds",
+    "method",
+    "n_features",
+    "n_samples",
+    "classes",
+}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    data = cobic.datasets.make_expression(n_features=150, contaminated=0.05, seed=1)
+    folder = tmp_path_factory.mktemp("tables")
+    (folder / "train.csv").write_text(table_text(data))
+    (folder / "test.csv").write_text(table_text(data.test))
+    return folder / "train.csv"
+
+
+def run(*arguments, **settings):
+    command = [sys.executable, "-m", "cobic", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **settings)
+
+
+def fails(capsys, code, *arguments):
+    """Run a command that must fail with one line on standard error and nothing on standard output."""
+    try:
+        found = main([str(argument) for argument in arguments])
+    except SystemExit as exit_:
+        found = exit_.code
+    out, err = capsys.readouterr()
+    assert found == code
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    return err
+
+
+def test_select_json_has_the_promised_keys(table, capsys):
+    assert main(["select", str(table), "--labels", "class", "--json", "--method", "fixed-point"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert set(document) == SUMMARY_KEYS
+    assert document["n_features"] == 150
+    assert document["n_samples"] == 38
+    assert document["classes"] == ["A", "B"]
+    assert document["status"] == "feasible"
+    assert sum(document["counts"]) == document["n_selected"]
+    assert document["gap"] == document["upper_bound"] - document["n_selected"]
+
+
+def test_select_then_classify(table, tmp_path, capsys):
+    out = tmp_path / "answer"
+    assert main(["select", str(table), "--labels", "class", "--alpha", "2", "--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "Kept" in told
+    assert "Read 38 samples × 150 features, samples in rows; classes A: 27, B: 11." in told
+    assert sorted(path.name for path in out.iterdir()) == ["model.json", "run.json", "selection.csv"]
+    listed = pd.read_csv(out / "selection.csv")
+    summary = json.loads((out / "run.json").read_text())
+    assert listed.shape[0] == 150
+    assert listed["selected"].sum() == summary["n_selected"]
+    assert summary["alpha"] == [2.0] * 38
+    data = cobic.read_table(table, labels="class")
+    assert cobic.Problem(data.X, data.y, alpha=2.0).is_consistent(listed["selected"].to_numpy())
+
+    test = table.parent / "test.csv"
+    assert main(["classify", str(out / "model.json"), str(test), "--labels", "class", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    wrong = [row for row in answer["samples"] if row["predicted"] != row["class"]]
+    assert answer["n_samples"] == 34
+    assert answer["errors"] == len(wrong)
+
+    written = tmp_path / "classes.csv"
+    assert main(["classify", str(out / "model.json"), str(test), "--drop", "class", "--out", str(written)]) == 0
+    assert pd.read_csv(written)["predicted"].tolist() == [row["predicted"] for row in answer["samples"]]
+    capsys.readouterr()
+    assert "exists" in fails(capsys, 2, "classify", out / "model.json", test, "--drop", "class", "--out", written)
+
+
+def test_features_in_rows_and_a_labels_file_give_the_same_answer(table, tmp_path, capsys):
+    data = cobic.read_table(table, labels="class")
+    turned = pd.DataFrame(data.X.T, index=data.feature_names, columns=data.sample_names)
+    turned.to_csv(tmp_path / "turned.csv.gz", index_label="gene")
+    pd.Series(data.y, index=data.sample_names, name="class").to_csv(tmp_path / "labels.csv")
+    method = ["--json", "--method", "fixed-point"]
+    assert main(["select", str(table), "--labels", "class", *method]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    files = [str(tmp_path / "turned.csv.gz"), "--labels-file", str(tmp_path / "labels.csv")]
+    assert main(["select", *files, "--features-in-rows", *method]) == 0
+    columns = json.loads(capsys.readouterr().out)
+    assert {**rows, "seconds": 0} == {**columns, "seconds": 0}
+
+
+def test_method_options_reach_the_method(table, capsys):
+    options = ["--method", "bilevel-vns", "-O", "criterion=published", "-O", "restarts=2", "--seed", "3"]
+    assert main(["select", str(table), "--labels", "class", *options]) == 0
+    assert main(["select", str(table), "--labels", "class", "--ties", "exclude", "--beta-rule", "sign-aware"]) == 0
+    capsys.readouterr()
+    assert "has no option 'speed'" in fails(capsys, 2, "select", table, "--labels", "class", "--json", "-O", "speed=1")
+    assert "NAME=VALUE" in fails(capsys, 2, "select", table, "--labels", "class", "--json", "-O", "speed")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["select"], "DATA"),
+        (["dance"], "invalid choice"),
+        ([], "COMMAND"),
+        (["select", "{table}"], "say where the classes are"),
+        (["select", "nowhere.csv", "--labels", "class"], "there is no file nowhere.csv"),
+        (["select", "{table}", "--labels", "kind"], "no column 'kind'"),
+        (["select", "{table}", "--labels", "class", "--alpha", "much"], "invalid float value"),
+        (["select", "{table}", "--labels", "class", "--alpha", "-1"], "alpha is -1"),
+        (["select", "{table}", "--labels", "class", "--beta", "0.5"], "beta is 0.5"),
+        (["select", "{table}", "--labels", "class", "--json", "--method", "magic"], "choose one of bilevel-vns"),
+        (["select", "{table}", "--labels", "class", "--json", "--time-limit", "-1"], "time_limit is -1"),
+        (["select", "{table}", "--labels", "class", "--features-in-rows"], "looks transposed"),
+        (["select", "{table}", "--labels", "class", "--out", "{table}/sub"], "cannot write"),
+        (["classify", "nowhere.json", "{table}"], "there is no file nowhere.json"),
+        (["reproduce", "--rows", "golub:gamma"], "no row is called 'golub:gamma'"),
+        (["datasets", "iris"], "no data set 'iris'"),
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_2(table, capsys, arguments, words):
+    filled = [argument.replace("{table}", str(table)) for argument in arguments]
+    assert words in fails(capsys, 2, *filled)
+
+
+def test_existing_answers_are_not_overwritten_without_force(table, tmp_path, capsys):
+    (tmp_path / "mine.txt").write_text("keep")
+    arguments = ["select", table, "--labels", "class", "--method", "fixed-point", "--json", "--out", tmp_path]
+    assert "--force" in fails(capsys, 2, *arguments)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    assert main([str(each) for each in [*arguments, "--force"]]) == 0
+    assert (tmp_path / "mine.txt").read_text() == "keep"
+    assert (tmp_path / "model.json").exists()
+
+
+def test_infeasible_is_exit_3_and_the_answer_is_written(tmp_path, capsys):
+    (tmp_path / "flat.csv").write_text("class,g1,g2\na,1,1\nb,1,1\n")
+    out = tmp_path / "out"
+    assert main(["select", str(tmp_path / "flat.csv"), "--labels", "class", "--out", str(out)]) == 3
+    assert "No consistent selection exists" in capsys.readouterr().out
+    assert json.loads((out / "run.json").read_text())["status"] == "infeasible"
+    assert not (out / "model.json").exists()
+
+
+def test_a_broken_model_is_exit_4(table, tmp_path, capsys):
+    (tmp_path / "model.json").write_text('{"format": "cobic-model", "version": 99}')
+    assert "version" in fails(capsys, 4, "classify", tmp_path / "model.json", table)
+
+
+def test_new_data_that_do_not_match_are_exit_2(table, tmp_path, capsys):
+    main(["select", str(table), "--labels", "class", "--method", "fixed-point", "--out", str(tmp_path / "a")])
+    (tmp_path / "new.csv").write_text("sample,gene_001,gene_000\nx,1,2\n")
+    capsys.readouterr()
+    model = tmp_path / "a" / "model.json"
+    assert "feature 2 is 'gene_000' where the model has 'gene_002'" in fails(
+        capsys, 2, "classify", model, tmp_path / "new.csv"
+    )
+    data = cobic.read_table(table, labels="class")
+    turned = pd.DataFrame(data.X.T, index=data.feature_names, columns=data.sample_names)
+    turned.to_csv(tmp_path / "turned.csv", index_label="gene")
+    assert "look transposed" in fails(capsys, 2, "classify", model, tmp_path / "turned.csv")
+
+
+def test_a_full_disk_loses_nothing(table, tmp_path):
+    out = tmp_path / "out"
+    arguments = ["select", table, "--labels", "class", "--method", "fixed-point", "--json", "--out", out]
+    assert run(*arguments).returncode == 0
+    before = {path.name: path.read_text() for path in out.iterdir()}
+
+    def no_room():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    full = run(*arguments, "--force", "--alpha", "1", preexec_fn=no_room)
+    assert full.returncode == 2
+    assert full.stderr.count("\n") == 1
+    assert "cannot write" in full.stderr
+    assert set(json.loads(full.stdout)) == SUMMARY_KEYS
+    assert {path.name: path.read_text() for path in out.iterdir()} == before
+
+
+@pytest.fixture(scope="module")
+def slow_table(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 2000)).round(3), np.array(["u", "v"])[np.arange(200) % 2]
+    data = cobic.Dataset(X, y, tuple(f"g{i}" for i in range(2000)), tuple(f"s{i}" for i in range(200)), "noise")
+    path = tmp_path_factory.mktemp("slow") / "slow.csv"
+    path.write_text(table_text(data))
+    return path
+
+
+def test_ctrl_c_writes_the_best_so_far_and_exits_130(slow_table, tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "cobic", "select", str(slow_table), "--labels", "class", "--alpha", "0.15"]
+    command += ["--method", "bilevel-vns", "-O", "restarts=100", "--time-limit", "0", "--out", str(out)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    ) as process:
+        while not out.exists():  # made when the solve begins
+            time.sleep(0.05)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        told, complaints = process.communicate(timeout=30)
+    assert time.monotonic() - started < 3.0
+    assert process.returncode == 130
+    assert complaints == ""
+    assert "interrupt" in told
+    summary = json.loads((out / "run.json").read_text())
+    assert summary["stopped_by"] == "interrupt"
+    assert summary["upper_bound"] == 2000
+
+
+def test_ctrl_c_before_there_is_anything_is_one_line(monkeypatch, table, capsys):
+    def interrupted(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cobic.cli.common.read_table", interrupted)
+    assert fails(capsys, 130, "select", table, "--labels", "class") == "cobic: interrupted\n"
+
+
+def test_a_closed_pipe_ends_quietly(table):
+    command = f"{sys.executable} -m cobic datasets | true"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert ended.stderr == ""
+
+
+def test_demo_shows_a_result(capsys):
+    assert main(["demo", "--method", "fixed-point"]) == 0
+    told = capsys.readouterr().out
+    assert "Kept 71" in told
+    assert "contaminated" in told
+    assert "Held-out samples" in told
+
+
+def test_datasets_are_listed_and_version_is_told(capsys):
+    assert main(["datasets"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in ("golub", "notterman", "khan", "sorlie"))
+    with pytest.raises(SystemExit) as exit_:
+        main(["--version"])
+    assert exit_.value.code == 0
+    assert cobic.__version__ in capsys.readouterr().out
+
+
+def test_a_data_set_is_written_as_a_table_that_select_takes(real_data, tmp_path, capsys):
+    assert main(["datasets", "sorlie", "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert main(["select", str(tmp_path / "sorlie.csv"), "--labels", "class", "--method", "fixed-point", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["n_samples"], document["n_features"]) == (85, 456)
+    assert document["n_selected"] >= 435
+
+
+def test_the_public_golub_files_are_read_as_they_are(real_data, capsys):
+    files = [str(real_data / "golub/data_set_ALL_AML_train.csv"), "--labels-file", str(real_data / "golub/actual.csv")]
+    layout = ["--features-in-rows", "--drop", "call", "--drop", "Gene Accession Number"]
+    assert main(["select", *files, *layout, "--method", "fixed-point", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_selected"] >= 7070
+
+
+def test_progress_goes_to_a_terminal_only(table):
+    script = f"{sys.executable} -m cobic select {table} --labels class --json"
+    silent = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert silent.stderr == ""
+    # `script` gives the command a terminal; what it shows there is progress and the answer.
+    live = subprocess.run(["script", "-qec", script, "/dev/null"], capture_output=True, text=True, check=True)
+    assert "selecting" in live.stdout
+    assert '"n_selected"' in live.stdout
+
+
+def test_help_shows_an_example_for_every_command(capsys):
+    for command in ("demo", "select", "classify", "reproduce", "datasets"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        assert f"example: cobic {command}" in capsys.readouterr().out

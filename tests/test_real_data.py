@@ -1,0 +1,110 @@
+"""The public data sets and the paper's two tables; skipped without COBIC_DATA."""
+
+import json
+
+import numpy as np
+import pytest
+
+import cobic
+from cobic.cli import main
+from cobic.published import PUBLISHED, choose_rows, reproduce
+
+pytestmark = pytest.mark.real_data
+
+
+def test_golub_has_the_published_shape(golub):
+    problem = golub.problem()
+    assert golub.X.shape == (38, 7129)
+    assert golub.class_sizes == {"ALL": 27, "AML": 11}
+    assert golub.test.class_sizes == {"ALL": 20, "AML": 14}
+    assert problem.feature_class_sizes.tolist() == [3826, 3303]
+    # The columns of the file are not in numeric order: patients 34..38 come before 28..33.
+    assert golub.sample_names[27:] == ("34", "35", "36", "37", "38", "28", "29", "30", "31", "32", "33")
+    assert golub.X[0, :3].tolist() == [-214, -153, -58]
+
+
+def test_notterman_has_the_published_shape(notterman):
+    problem = notterman.problem()
+    assert notterman.X.shape == (36, 7457)
+    assert notterman.class_sizes == {"Normal": 18, "Tumor": 18}
+    assert problem.feature_class_sizes.tolist() == [3557, 3900]
+    assert problem.n_ties == 30
+    assert notterman.X[0, :2].tolist() == [2, -5]
+
+
+def test_khan_and_sorlie_have_the_published_shapes(real_data):
+    khan, sorlie = cobic.datasets.load_khan(), cobic.datasets.load_sorlie()
+    assert khan.X.shape == (63, 2308)
+    assert khan.class_sizes == {"1": 8, "2": 23, "3": 12, "4": 20}
+    assert sorlie.X.shape == (85, 456)
+    assert sorlie.class_sizes == {"1": 14, "2": 11, "3": 13, "4": 15, "5": 32}
+    for data, least in ((khan, 2090), (sorlie, 435)):
+        result = cobic.solve(data.problem(), method="bilevel-vns", restarts=1)
+        assert result.status == "feasible"
+        assert result.n_selected >= least
+
+
+def test_the_printed_algorithm_falls_into_the_trap(golub):
+    problem = golub.problem()
+    result = cobic.solve(problem, method="bilevel-vns", criterion="published")
+    assert 7080 <= result.n_selected <= 7084
+    assert min(run.g for run in result.runs) == 0
+    assert result.status == "unknown"
+    assert result.worst_margin < 0
+    assert (problem.margins(result.support) <= 0).sum() == 2
+
+
+def test_the_default_criterion_does_not(golub):
+    result = cobic.solve(golub.problem(), method="bilevel-vns")
+    assert result.status == "feasible"
+    assert result.n_selected >= 7070
+    assert golub.problem().is_consistent(result.support)
+
+
+def test_the_fixed_point_needs_few_programs(golub):
+    result = cobic.solve(golub.problem(), method="fixed-point")
+    assert result.n_selected >= 7078
+    assert result.history[-1].lps <= 6
+
+
+def test_all_rows_of_both_tables(real_data):
+    rows = list(reproduce(method="bilevel-vns", restarts=1))
+    assert len(rows) == 24
+    for row in rows:
+        assert row.result.status == "feasible", row.published.name
+        assert row.result.n_selected >= 0.98 * row.published.features, row.published.name
+        assert not row.refuted  # this method proves no bound
+        if row.published.dataset == "golub":
+            assert row.errors in (1, 2), row.published.name
+        else:
+            assert row.errors is None
+
+
+def test_reproduce_prints_the_rows_asked_for(real_data, capsys):
+    arguments = ["reproduce", "--rows", "golub:alpha=50", "notterman:beta=1.01", "--method", "fixed-point"]
+    assert main([*arguments, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    keys = ["dataset", "kind", "value", "published", "n_selected", "upper_bound", "gap", "status", "errors"]
+    keys += ["published_errors", "seconds"]
+    assert [list(row) for row in rows] == [keys, keys]
+    assert [(row["dataset"], row["kind"], row["value"]) for row in rows] == [
+        ("golub", "alpha", 50),
+        ("notterman", "beta", 1.01),
+    ]
+    assert [(row["published"], row["published_errors"]) for row in rows] == [(7061, 1), (7450, None)]
+    assert main(arguments) == 0
+    told = capsys.readouterr().out
+    assert "7061" in told
+    assert "Table 1" in told
+
+
+def test_the_rows_are_those_of_the_paper():
+    assert len(PUBLISHED) == 24
+    assert len(choose_rows(["golub"])) == 15
+    assert len(choose_rows(["notterman:beta", "notterman:alpha=0"])) == 5
+
+
+def test_sparse_golub_gives_the_same_answer(golub, as_kind):
+    reference = cobic.solve(golub.problem(alpha=50), method="fixed-point")
+    result = cobic.solve(cobic.Problem(as_kind(golub.X), golub.y, alpha=50), method="fixed-point")
+    np.testing.assert_array_equal(result.support, reference.support)
