@@ -13,6 +13,7 @@ from cobic.methods import bilevel_vns, fixed_point
 from cobic.methods.outcome import Outcome
 from cobic.problem import Bools, Problem
 from cobic.result import Result, Status
+from cobic.threads import fitting_threads
 
 DEFAULT_METHOD = "bilevel-vns"
 
@@ -92,7 +93,7 @@ def solve(
     chosen = _find(method)
     _require_known(method, chosen, options)
     rng = np.random.default_rng(_checked_seed(seed))
-    with Budget(time_limit, on_progress, problem.n_selectable) as budget:
+    with Budget(time_limit, on_progress, problem.n_selectable) as budget, fitting_threads(problem.matrix):
         empty = np.flatnonzero(problem.feature_class_sizes == 0)
         if empty.size:
             outcome = _without_features(problem, str(problem.classes[empty[0]]))

@@ -54,8 +54,8 @@ class _Parameters:
     criterion: str
     restarts: int
     starting_range: float
-    range_growth: float
     max_range: float
+    range_growth: float
     max_iterations: int
 
     def check(self) -> None:
@@ -86,8 +86,8 @@ def solve(
     criterion: Literal["consistent", "published"] = "consistent",
     restarts: int = 5,
     starting_range: float = 0.001,
-    range_growth: float = 2.0,
     max_range: float = 0.2,
+    range_growth: float = 2.0,
     max_iterations: int = 100,
 ) -> Outcome:
     """Run Algorithm 1 from several seeds and keep the best selection.
@@ -116,7 +116,7 @@ def solve(
     Outcome
         The best selection and a report of every run.
     """
-    parameters = _Parameters(criterion, restarts, starting_range, range_growth, max_range, max_iterations)
+    parameters = _Parameters(criterion, restarts, starting_range, max_range, range_growth, max_iterations)
     parameters.check()
     search = _Search(problem, budget, parameters)
     for seed in rng.spawn(restarts):

@@ -1,0 +1,1 @@
+"""Measurements, kept out of the tests: ``python -m benchmarks --help``."""

@@ -1,0 +1,26 @@
+"""Timing on a noisy machine: the best of several repetitions."""
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import cobic
+
+
+def best_of(repetitions: int, action: Callable[[], Any]) -> tuple[float, Any]:
+    """Shortest wall-clock time of an action, and its last answer."""
+    times, answer = [], None
+    for _ in range(repetitions):
+        started = time.perf_counter()
+        answer = action()
+        times.append(time.perf_counter() - started)
+    return min(times), answer
+
+
+def data_sets() -> dict[str, cobic.Dataset]:
+    """The data that are at hand: the synthetic set always, Golub and Notterman if COBIC_DATA has them."""
+    sets = {"synthetic": cobic.datasets.make_expression(seed=0)}
+    if os.environ.get("COBIC_DATA"):
+        sets |= {"golub": cobic.datasets.load_golub(), "notterman": cobic.datasets.load_notterman()}
+    return sets

@@ -1,0 +1,129 @@
+"""What is written about cobic is true: docstrings are complete, examples run, the rooms keep their rules."""
+
+import ast
+import inspect
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from numpydoc.validate import validate
+
+import cobic
+from cobic.methods import METHODS
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+# ES01: no extended summary; SA01, SA04: See Also; EX01: no example; GL01, SS03, SS05, SS06: form of the first line.
+OPTIONAL = {"ES01", "SA01", "SA04", "EX01", "GL01", "GL03", "SS03", "SS05", "SS06", "RT03", "RT04", "PR08", "PR09"}
+
+
+def public_objects():
+    for name in cobic.__all__:
+        thing = getattr(cobic, name)
+        if not inspect.ismodule(thing):
+            yield f"cobic.{name}"
+    for name in ("load_golub", "load_notterman", "load_khan", "load_sorlie", "make_expression"):
+        yield f"cobic.datasets.{name}"
+    for method in METHODS.values():
+        yield f"{method.solve.__module__}.solve"
+    for name in ("is_consistent", "margins", "ambiguous_features"):
+        yield f"cobic.Problem.{name}"
+
+
+@pytest.mark.parametrize("name", list(public_objects()))
+def test_public_docstrings_are_complete(name):
+    faults = [f"{code}: {text}" for code, text in validate(name)["errors"] if code not in OPTIONAL]
+    # numpydoc wants class parameters of exceptions, enums and dataclasses that list attributes instead.
+    faults = [fault for fault in faults if not fault.startswith(("PR01", "PR02")) or name.split(".")[-1].islower()]
+    assert faults == []
+
+
+def blocks(path, language):
+    return re.findall(rf"```{language}\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
+)
+def test_python_examples_run(page, tmp_path, monkeypatch, request):
+    monkeypatch.chdir(tmp_path)
+    for block in blocks(page, "python"):
+        if "load_" in block:
+            request.getfixturevalue("real_data")
+        exec(compile(block, str(page), "exec"), {})
+
+
+def test_console_examples_of_the_readme_run(real_data, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "cobic").symlink_to(Path(sys.executable).parent / "cobic")
+    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    commands = [
+        line.removeprefix("$ ")
+        for block in blocks(ROOT / "README.md", "console")
+        for line in block.splitlines()
+        if line.startswith("$ cobic ")
+    ]
+    assert len(commands) >= 3
+    for command in commands:
+        if shlex.split(command, comments=True)[1] != "reproduce":  # minutes; tested row by row elsewhere
+            ended = subprocess.run(
+                shlex.split(command, comments=True),
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert ended.returncode == 0, (command, ended.stderr)
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+
+
+@pytest.mark.parametrize(
+    ("package", "rooms"),
+    [
+        ("highspy", {"lp.py"}),
+        ("scipy.sparse", {"matrix.py"}),
+        ("rich", {"cli/common.py", "cli/reproduce.py"}),
+        ("pooch", {"datasets.py"}),
+        ("time", {"budget.py"}),
+        ("threadpoolctl", {"threads.py"}),
+        ("pickle", set()),
+        (
+            "cobic.cli",
+            {
+                "cli/__init__.py",
+                "cli/main.py",
+                "cli/select.py",
+                "cli/classify.py",
+                "cli/demo.py",
+                "cli/datasets.py",
+                "cli/reproduce.py",
+                "__main__.py",
+            },
+        ),
+    ],
+)
+def test_a_room_knows_only_what_it_should(package, rooms):
+    found = {
+        str(path.relative_to(ROOT / "src" / "cobic"))
+        for path in SOURCES
+        if any(name == package or name.startswith(f"{package}.") for name in imports(path))
+    }
+    assert found == rooms
+
+
+def test_every_public_name_is_there_and_documented():
+    assert list(cobic.__all__) == sorted(cobic.__all__)
+    for name in cobic.__all__:
+        assert inspect.getdoc(getattr(cobic, name))
