@@ -34,7 +34,7 @@ def run(*, quick: bool) -> list[dict[str, Any]]:
                 "cold s": cold,
                 "cold/linprog": cold / theirs,
                 "warm/linprog": warm / theirs,
-                "same optimum": bool(abs(x.sum() + other.fun) < 1e-6 * x.size),
+                "same optimum": bool(abs(x.x.sum() + other.fun) < 1e-6 * x.x.size),
             }
         )
     return rows

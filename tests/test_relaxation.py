@@ -61,7 +61,7 @@ def test_the_optimum_is_that_of_an_independent_solver(case, as_kind):
         moved[0] += nudge
         moved[1] -= nudge
         program = relaxation.program(moved)
-        x = solver.solve(program)
+        x = solver.solve(program).x
         other = linprog(-np.ones(program.n_columns), -dense_rows(program), np.zeros(program.n_rows), bounds=(0, 1))
         assert x.sum() == pytest.approx(-other.fun, abs=1e-6)
         assert (dense_rows(program) @ x > -1e-6).all()

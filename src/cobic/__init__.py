@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from cobic import datasets
+from cobic.certified.verify import Verification, verify
 from cobic.dataset import Dataset
 from cobic.errors import DownloadError, InputError, ModelError
 from cobic.io import read_table
@@ -25,8 +26,10 @@ __all__ = [
     "Result",
     "Run",
     "Status",
+    "Verification",
     "datasets",
     "read_table",
     "selection_table",
     "solve",
+    "verify",
 ]

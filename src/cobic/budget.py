@@ -62,10 +62,11 @@ class Budget:
             self.stopped_by = "time limit"
         return self.stopped_by is not None
 
-    def report(self, *, n_selected: int | None = None) -> None:
-        """Record the state of the run and tell the listener."""
+    def report(self, *, n_selected: int | None = None, upper_bound: int | None = None, boxes: int = 0) -> None:
+        """Record the state of the run and tell the listener; what is not given is as before."""
         self._n_selected = n_selected if n_selected is not None else self._n_selected
-        event = Progress(self.elapsed, self._n_selected, self._upper_bound, self.lps)
+        self._upper_bound = upper_bound if upper_bound is not None else self._upper_bound
+        event = Progress(self.elapsed, self._n_selected, self._upper_bound, self.lps, boxes)
         self.history.append(event)
         if self._on_progress is not None:
             self._on_progress(event)

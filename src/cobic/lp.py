@@ -25,25 +25,52 @@ _CAREFUL_OPTIONS: dict[str, bool | int | str] = {"simplex_scale_strategy": 2, "p
 
 @dataclass(frozen=True)
 class LinearProgram:
-    """Maximise Σ x subject to A x ≥ 0 and 0 ≤ x ≤ 1, with A stored by columns.
+    """Maximise gain·x subject to row_lower ≤ A x ≤ row_upper and lower ≤ x ≤ upper, with A stored by columns.
 
     Attributes
     ----------
     starts, rows, values : ndarray
         A in compressed column form; `starts` and `rows` are int32.
-    n_rows : int
-        Number of rows of A.
+    gain, lower, upper : ndarray
+        Objective and bounds of the columns.
+    row_lower, row_upper : ndarray
+        Bounds of the rows.
     """
 
     starts: NDArray[np.int32]
     rows: NDArray[np.int32]
     values: Floats
-    n_rows: int
+    gain: Floats
+    lower: Floats
+    upper: Floats
+    row_lower: Floats
+    row_upper: Floats
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of A."""
+        return self.row_lower.size
 
     @property
     def n_columns(self) -> int:
         """Number of variables."""
-        return self.starts.size - 1
+        return self.gain.size
+
+
+@dataclass(frozen=True)
+class LpSolution:
+    """An optimal solution.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n_columns,)
+        The variables, inside their bounds.
+    duals : ndarray of shape (n_rows,)
+        Multipliers of the rows: at least 0 for a row that is bounded below, up to the solver's tolerance.
+    """
+
+    x: Floats
+    duals: Floats
 
 
 class SolverError(RuntimeError):
@@ -62,46 +89,57 @@ class LpSolver:
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self._shape: tuple[int, int] | None = None
-        self._highs = highspy.Highs()  # type: ignore[no-untyped-call]
+        self.highs = highspy.Highs()  # type: ignore[no-untyped-call]
         self._set_options(_OPTIONS)
         # Python runs pending signal handlers inside the callback: that is how Ctrl-C gets through to the solver.
-        self._highs.setCallback(self._on_interrupt_check, None)
-        self._highs.startCallback(highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt)
+        self.highs.setCallback(self._on_interrupt_check, None)
+        self.highs.startCallback(highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt)
 
-    def solve(self, program: LinearProgram) -> Floats | None:
-        """Return an optimal x, or None if the budget ran out first."""
+    def solve(self, program: LinearProgram) -> LpSolution | None:
+        """Return an optimal solution, or None if the budget ran out first."""
         if self._budget.exhausted():
             return None
-        self._load(program)
-        status = self._run()
-        if status not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInterrupt):
-            status = self._solve_carefully()
+        self.load(program)
+        status = self.optimise()
         if status == highspy.HighsModelStatus.kInterrupt:
             self._shape = None
             return None
+        if status != highspy.HighsModelStatus.kOptimal:
+            message = f"HiGHS ended with {self.highs.modelStatusToString(status)!r} on a program that has an optimum"
+            raise SolverError(message)
         self._budget.lps += 1
-        return np.clip(self._highs.getSolution().col_value, 0.0, 1.0)
+        solution = self.highs.getSolution()
+        x = np.clip(np.array(solution.col_value), program.lower, program.upper)
+        return LpSolution(x, np.array(solution.row_dual))
 
-    def _load(self, program: LinearProgram) -> None:
+    def load(self, program: LinearProgram) -> None:
+        """Pass a program to the solver, with the basis of the last one if it has the same shape."""
         shape = (program.n_rows, program.n_columns)
-        basis = self._highs.getBasis() if shape == self._shape else None
-        self._require(self._highs.passModel(*_pass_arguments(program)), "passModel")
+        basis = self.highs.getBasis() if shape == self._shape else None
+        self._require(self.highs.passModel(*_pass_arguments(program)), "passModel")
         if basis is not None:
-            self._require(self._highs.setBasis(basis), "setBasis")
+            self._require(self.highs.setBasis(basis), "setBasis")
         self._shape = shape
 
+    def optimise(self) -> Any:
+        """Run the solver on what is loaded, a second time with care if need be; the status it ends with."""
+        settled = (
+            highspy.HighsModelStatus.kOptimal,
+            highspy.HighsModelStatus.kInterrupt,
+            highspy.HighsModelStatus.kInfeasible,
+        )
+        status = self._run()
+        return status if status in settled else self._solve_carefully()
+
     def _run(self) -> Any:
-        self._highs.run()
-        return self._highs.getModelStatus()
+        self.highs.run()
+        return self.highs.getModelStatus()
 
     def _solve_carefully(self) -> Any:
-        self._highs.clearSolver()
+        self.highs.clearSolver()
         self._set_options(_CAREFUL_OPTIONS)
         status = self._run()
         self._set_options(_OPTIONS)
-        if status not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInterrupt):
-            message = f"HiGHS ended with {self._highs.modelStatusToString(status)!r} on a program that has an optimum"
-            raise SolverError(message)
         return status
 
     def _on_interrupt_check(self, _kind: Any, _message: str, _state: Any, answer: Any, _data: Any) -> None:
@@ -110,7 +148,7 @@ class LpSolver:
 
     def _set_options(self, options: dict[str, bool | int | str]) -> None:
         for name, value in options.items():
-            self._require(self._highs.setOptionValue(name, value), name)
+            self._require(self.highs.setOptionValue(name, value), name)
 
     @staticmethod
     def _require(status: Any, what: str) -> None:
@@ -121,21 +159,71 @@ class LpSolver:
 
 def _pass_arguments(program: LinearProgram) -> tuple[Any, ...]:
     """The arguments of `passModel`, in minimisation form."""
-    m, n_rows = program.n_columns, program.n_rows
     return (
-        m,
-        n_rows,
+        program.n_columns,
+        program.n_rows,
         program.values.size,
         int(highspy.MatrixFormat.kColwise),
         int(highspy.ObjSense.kMinimize),
         0.0,
-        np.full(m, -1.0),
-        np.zeros(m),
-        np.ones(m),
-        np.zeros(n_rows),
-        np.full(n_rows, highspy.kHighsInf),
+        -program.gain,
+        program.lower,
+        program.upper,
+        program.row_lower,
+        program.row_upper,
         program.starts,
         program.rows,
         program.values,
-        np.zeros(m, dtype=np.int32),
+        np.zeros(program.n_columns, dtype=np.int32),
     )
+
+
+class BranchingLp:
+    """One linear program whose column bounds change from solve to solve, as in branch and bound.
+
+    Parameters
+    ----------
+    program : LinearProgram
+        The program; its last column is the one whose value is maximised.
+    budget : Budget
+        Asked during every solve.
+    """
+
+    def __init__(self, program: LinearProgram, budget: Budget) -> None:
+        self._solver = LpSolver(budget)
+        self._budget, self._highs = budget, self._solver.highs
+        self._lower, self._upper = program.lower.copy(), program.upper.copy()
+        self._solver.load(program)
+
+    def bound(self, columns: NDArray[np.intp], lower: Floats, upper: Floats) -> None:
+        """Set the bounds of some columns; the rest stay as they are."""
+        changed = (self._lower[columns] != lower) | (self._upper[columns] != upper)
+        which = columns[changed].astype(np.int32)
+        if which.size:
+            self._lower[which], self._upper[which] = lower[changed], upper[changed]
+            self._highs.changeColsBounds(which.size, which, lower[changed], upper[changed])
+
+    def maximum(self) -> float | None:
+        """The optimum; −∞ if there is no solution, None if the budget ran out."""
+        if self._budget.exhausted():
+            return None
+        status = self._solver.optimise()
+        if status == highspy.HighsModelStatus.kInterrupt:
+            return None
+        if status != highspy.HighsModelStatus.kOptimal:
+            return -np.inf
+        self._budget.lps += 1
+        return -float(self._highs.getInfo().objective_function_value)
+
+    def solution(self) -> LpSolution:
+        """The optimal solution that :meth:`maximum` found."""
+        solution = self._highs.getSolution()
+        return LpSolution(np.array(solution.col_value), np.array(solution.row_dual))
+
+    def basis(self) -> Any:
+        """Where the last solve ended, for :meth:`restart`."""
+        return self._highs.getBasis()
+
+    def restart(self, basis: Any) -> None:
+        """Start the next solve from a basis."""
+        self._highs.setBasis(basis)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -54,6 +55,11 @@ class Comparisons:
         sample = np.arange(self.own.size)
         own = means[sample, self.own]
         return own[:, None] - self.factor * means[sample[:, None], self.other] - self.alpha[:, None]
+
+    def pull(self, multipliers: Floats) -> Floats:
+        """Weight (n, k) of each sample's class means in Σ multipliers·margins, for multipliers (n, c)."""
+        by_class = [(self.coefficients(cls) * multipliers).sum(axis=1) for cls in range(int(self.own.max()) + 1)]
+        return np.stack(by_class, axis=1)
 
     def coefficients(self, cls: int) -> Floats:
         """By how much each margin (n, c) moves per unit of the mean of class `cls`."""
@@ -148,6 +154,15 @@ class Problem:
     def feature_class_sizes(self) -> Integers:
         """Number of features of each class, (k,)."""
         return np.bincount(self.feature_classes[self.feature_classes >= 0], minlength=self.n_classes)
+
+    @cached_property
+    def features_of_class(self) -> list[Integers]:
+        """Indices of the features of each class, in an order that depends on their values, not on their places.
+
+        Methods that go through features in this order give the same answer whatever the order of the columns.
+        """
+        order = self._order_by_value()
+        return [order[self.feature_classes[order] == cls] for cls in range(self.n_classes)]
 
     @property
     def n_selectable(self) -> int:
@@ -330,6 +345,17 @@ class Problem:
         with np.errstate(over="ignore"):
             errors = 2 * _EPS * (self.n_samples + 8) * self._feature_peaks + _TINY
             return np.flatnonzero(~(np.abs(leads) > errors) & (self._feature_peaks > 0))
+
+    def _order_by_value(self) -> Integers:
+        """Features sorted by their values; by the first few samples, and by all where these do not tell."""
+        keys = self.matrix.rows(np.arange(min(4, self.n_samples)))
+        order = np.lexsort(keys)
+        same = (keys[:, order[1:]] == keys[:, order[:-1]]).all(axis=0)
+        tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+        if tied.size:
+            features = order[tied]
+            order[tied] = features[np.lexsort((*self.matrix.columns(features), *keys[:, features]))]
+        return order
 
     def _exact_class_means(self, features: Integers) -> list[tuple[int, list[Fraction]]]:
         """Class means of a few features, as rationals."""

@@ -39,7 +39,17 @@ class ShareRelaxation:
     def program(self, shares: Floats) -> LinearProgram:
         """The program for positive shares (k,) that add up to 1."""
         values = np.concatenate([block.values(share) for block, share in zip(self._blocks, shares, strict=True)])
-        return LinearProgram(self._starts, self._rows, values, self._n_rows)
+        m = self._columns.size
+        return LinearProgram(
+            starts=self._starts,
+            rows=self._rows,
+            values=values,
+            gain=np.ones(m),
+            lower=np.zeros(m),
+            upper=np.ones(m),
+            row_lower=np.zeros(self._n_rows),
+            row_upper=np.full(self._n_rows, np.inf),
+        )
 
     def by_feature(self, x: Floats) -> Floats:
         """Bring a solution of :meth:`program` into the order of the features; excluded ones get 0."""
@@ -59,7 +69,7 @@ class _ClassBlock:
         flat = coefficients.ravel()
         involved = np.flatnonzero((flat != 0) | (alpha != 0))
         sample = np.repeat(np.arange(n_samples), per_sample)[involved]
-        self.features: Integers = np.flatnonzero(problem.feature_classes == cls)
+        self.features: Integers = problem.features_of_class[cls]
         self.rows: NDArray[np.int32] = involved.astype(np.int32)
         # One feature after the other, its rows side by side: flattened, this is compressed column form.
         self._data = problem.matrix.columns(self.features).T[:, sample] * (flat[involved] / scale[sample])

@@ -12,6 +12,8 @@ from cobic.matrix import Floats, Integers
 from cobic.problem import Bools, Problem
 
 _CANDIDATES = 256
+_PAIRED = 48
+_EXCHANGES = 60
 
 
 class _Selection:
@@ -55,8 +57,7 @@ class _Selection:
     def gains(self, weights: Floats) -> Floats:
         """First-order change of Σ weights·margins (weights are (n, c)) by toggling each feature; -inf if forbidden."""
         problem, means = self.problem, self.means
-        k = problem.n_classes
-        pull = np.stack([(problem.comparisons.coefficients(c) * weights).sum(axis=1) for c in range(k)], axis=1)
+        pull = problem.comparisons.pull(weights)
         level = np.einsum("jr,jr->r", pull, means)
         member = np.flatnonzero(problem.feature_classes >= 0)
         cls = problem.feature_classes[member]
@@ -143,3 +144,57 @@ def _best(scores: Floats, count: int) -> Integers:
     if index.size > count:
         index = index[np.argpartition(-scores[index], count)[:count]]
     return np.sort(index)
+
+
+def raise_margin(problem: Problem, support: Bools, budget: Budget) -> Bools:
+    """Exchange features of the same class for as long as that raises the worst margin.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    support : ndarray of bool
+        A consistent selection.
+    budget : Budget
+        Asked before every step.
+
+    Returns
+    -------
+    ndarray of bool
+        A selection with the same counts; its worst margin is at least as large.
+    """
+    selection = _Selection(problem, support)
+    for _ in range(_EXCHANGES):
+        if budget.exhausted():
+            break
+        worst = float(selection.margins().min())
+        exchange = _best_exchange(selection)
+        if exchange is None or not exchange[0] > worst:
+            break
+        for feature in exchange[1:]:
+            selection.toggle(int(feature))
+    return selection.support
+
+
+def _best_exchange(selection: _Selection) -> tuple[float, int, int] | None:
+    """The exchange of two features of one class that leaves the largest worst margin, among promising ones."""
+    problem, margins = selection.problem, selection.margins()
+    spread = max(float(margins.min()), float(np.finfo(np.float64).tiny))
+    gains = selection.gains(np.exp(-(margins - margins.min()) / spread))
+    best: tuple[float, int, int] | None = None
+    for cls, members in enumerate(problem.features_of_class):
+        inside = members[selection.support[members]]
+        out, into = (part[_best(gains[part], _PAIRED)] for part in (inside, members[~selection.support[members]]))
+        if out.size == 0 or into.size == 0:
+            continue
+        columns = problem.matrix.columns(np.concatenate([out, into])) / selection.counts[cls]
+        shift = columns[:, None, out.size :] - columns[:, : out.size, None]
+        worst = np.full(shift.shape[1:], np.inf)
+        coefficients = problem.comparisons.coefficients(cls)
+        for comparison in range(margins.shape[1]):
+            moved = margins[:, comparison, None, None] + coefficients[:, comparison, None, None] * shift
+            np.minimum(worst, moved.min(axis=0), out=worst)
+        row, column = np.unravel_index(int(worst.argmax()), worst.shape)
+        if best is None or worst[row, column] > best[0]:
+            best = (float(worst[row, column]), int(out[row]), int(into[column]))
+    return best

@@ -32,12 +32,20 @@ class Progress:
         No consistent selection has more features.
     lps : int
         Linear programs solved so far.
+    boxes : int
+        Parts of the search that are neither settled nor given up.
     """
 
     elapsed: float
     n_selected: int | None
     upper_bound: int
     lps: int
+    boxes: int = 0
+
+    @property
+    def gap(self) -> int | None:
+        """Features between incumbent and bound; None while there is no incumbent."""
+        return None if self.n_selected is None else self.upper_bound - self.n_selected
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ import numpy as np
 
 from cobic.budget import Budget, OnProgress
 from cobic.errors import InputError
-from cobic.methods import bilevel_vns, fixed_point
+from cobic.methods import bilevel_vns, certified, fixed_point
 from cobic.methods.outcome import Outcome
 from cobic.problem import Bools, Problem
 from cobic.result import Result, Status
 from cobic.threads import fitting_threads
 
-DEFAULT_METHOD = "bilevel-vns"
+DEFAULT_METHOD = "certified"
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
+    "certified": Method(certified.solve, "this project: the optimum and its proof"),
     "bilevel-vns": Method(bilevel_vns.solve, "Mucherino & Cafieri 2010, Algorithm 1"),
     "fixed-point": Method(fixed_point.solve, "after Busygin, Prokopyev & Pardalos 2005, with linear programs"),
 }
@@ -60,8 +61,8 @@ def solve(
     ----------
     problem : Problem
         What to solve.
-    method : str, default="bilevel-vns"
-        ``"bilevel-vns"`` (Mucherino & Cafieri 2010) or ``"fixed-point"``.
+    method : str, default="certified"
+        ``"certified"`` (the proven optimum), ``"bilevel-vns"`` (Mucherino & Cafieri 2010) or ``"fixed-point"``.
     time_limit : float or None, default=60.0
         Seconds after which the best selection so far is returned; None for no limit.
     seed : int, default=0
@@ -147,6 +148,7 @@ def _judge(problem: Problem, method: str, outcome: Outcome, budget: Budget) -> R
         runs=outcome.runs,
         stopped_by=budget.stopped_by,
         reason=outcome.reason or reason,
+        certificate=outcome.certificate,
     )
 
 

@@ -208,7 +208,7 @@ class _Search:
 
     def _solve_inner(self, shares: Floats) -> Bools | None:
         solution = self._solver.solve(self._relaxation.program(shares))
-        return None if solution is None else self._relaxation.by_feature(solution) > 0.5
+        return None if solution is None else self._relaxation.by_feature(solution.x) > 0.5
 
     def _judged(self, x: Bools, shares: Floats) -> _Step:
         consistent, g = self._offer(x), violation(self._problem, x, shares)

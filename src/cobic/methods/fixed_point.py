@@ -12,6 +12,7 @@ import numpy as np
 from cobic.budget import Budget, Incumbent
 from cobic.errors import InputError
 from cobic.lp import LpSolver
+from cobic.matrix import Floats
 from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
 from cobic.relaxation import ShareRelaxation, shares_of
@@ -51,24 +52,43 @@ def solve(
     incumbent = Incumbent(problem, budget)
     everything = problem.feature_classes >= 0
     if not incumbent.offer(everything):
-        _iterate(problem, budget, incumbent, max_iterations)
+        iterate(problem, budget, incumbent, max_iterations)
     found = incumbent.support
     return Outcome(np.zeros_like(everything) if found is None else found)
 
 
-def _iterate(problem: Problem, budget: Budget, incumbent: Incumbent, max_iterations: int) -> None:
+def iterate(problem: Problem, budget: Budget, incumbent: Incumbent, max_iterations: int) -> Floats:
+    """Repeat the loop until the shares no longer move, offering a repaired selection after each linear program.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to solve; every class has features.
+    budget : Budget
+        When to stop.
+    incumbent : Incumbent
+        Where the selections go.
+    max_iterations : int
+        Largest number of linear programs.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        The last fractional solution; all ones if there was none.
+    """
     relaxation, solver = ShareRelaxation(problem), LpSolver(budget)
-    shares = shares_of(problem, (problem.feature_classes >= 0).astype(np.float64))
-    seen = [shares]
+    x = (problem.feature_classes >= 0).astype(np.float64)
+    seen = [shares_of(problem, x)]
     for _ in range(max_iterations):
-        solution = solver.solve(relaxation.program(shares))
+        solution = solver.solve(relaxation.program(seen[-1]))
         if solution is None:
-            return
-        x = relaxation.by_feature(solution)
+            break
+        x = relaxation.by_feature(solution.x)
         mended = repair(problem, x > 0.5, budget)
         if mended is not None:
             incumbent.offer(mended)
         shares = shares_of(problem, x)
         if any(np.abs(shares - earlier).max() < _SAME_SHARES for earlier in seen):
-            return
+            break
         seen.append(shares)
+    return x

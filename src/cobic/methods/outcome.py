@@ -1,6 +1,7 @@
 """What a method hands back, before it is judged."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from cobic.problem import Bools
 from cobic.result import Run
@@ -20,9 +21,12 @@ class Outcome:
         One entry per restart.
     reason : str
         A line for a person, where the judge's own would say less.
+    certificate : dict or None
+        Proof of the bound.
     """
 
     support: Bools
     upper_bound: int | None = None
     runs: tuple[Run, ...] = ()
     reason: str = ""
+    certificate: dict[str, Any] | None = None

@@ -1,0 +1,1 @@
+"""The proven optimum: bounds over class counts, branching, selections at fixed counts, and the certificate."""

@@ -1,0 +1,134 @@
+"""What a vector of multipliers proves about numbers of selected features.
+
+Fix how many features of each class are selected, n = (n_1 … n_k). Then all class means have known denominators, and for
+any multipliers λ ≥ 0, one per comparison, the weighted sum of all margins of a selection x is
+
+    Σ λ·margin(x)  =  Σ_r (1/n_r) Σ_{i∈F_r} e_i x_i  −  Σ λα,      e_i = Σ_j (weight of sample j in λ) a_ij.
+
+Exactly n_r features of F_r are selected, so this is at most
+
+    v(n)  =  Σ_r P_r(n_r)  −  Σ λα,      P_r(n) = mean of the n largest e_i in F_r.
+
+In a consistent selection every margin is positive, hence v(n) > 0. So **λ excludes every n with v(n) ≤ 0**: a proof that
+takes one pass over the data and a sort, valid for any λ, found by whatever means. By linear programming duality some λ
+excludes n whenever the continuous relaxation at n is infeasible: nothing is lost to the linear program.
+
+P_r decreases with n, so with n every larger count vector is excluded as well: to prove that no selection has T or more
+features it is enough to exclude all n with Σ n_r = T exactly.
+"""
+
+import numpy as np
+
+from cobic.matrix import Floats, Integers
+from cobic.problem import Bools, Problem
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class Cut:
+    """A vector of multipliers with all that is needed to see which counts it excludes.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    multipliers : ndarray of int64, shape (n_samples, n_comparisons)
+        The λ, whole numbers so that they can be written down and read back exactly.
+    at : ndarray of shape (k,)
+        The counts for which they were found; only where the bound over a box is tightest depends on them.
+    """
+
+    def __init__(self, problem: Problem, multipliers: Integers, at: Integers) -> None:
+        self.multipliers = multipliers
+        self.size = float(multipliers.sum())
+        weights = multipliers.astype(np.float64)
+        pull = problem.comparisons.pull(weights)
+        self.scores = class_scores(problem, pull)
+        self.offset = float((weights.sum(axis=1) * problem.alpha).sum())
+        self.prefix_means = [_prefix_means(self.scores[members]) for members in problem.features_of_class]
+        self.error = rounding_error(problem, weights)
+        self.slope = self._slope(at)
+        self._tables: dict[int, tuple[int, list[Floats]]] = {}
+
+    def values(self, counts: Integers) -> Floats:
+        """v(n) for count vectors (B, k)."""
+        total = np.full(counts.shape[0], -self.offset)
+        for cls, means in enumerate(self.prefix_means):
+            total += means[counts[:, cls] - 1]
+        return total
+
+    def excludes(self, values: Floats) -> Bools:
+        """Which values of v prove that there is no selection, whatever the rounding."""
+        return values <= -self.error
+
+    def box_values(self, low: Integers, high: Integers, total: int) -> Floats:
+        """Upper bounds (B,) on v over the count vectors in the boxes (B, k) that add up to `total`.
+
+        For any σ, Σ P_r(n_r) = σ·total + Σ (P_r(n_r) − σ n_r), and each term is largest somewhere in its interval.
+        """
+        bound = np.full(low.shape[0], self.slope * total - self.offset)
+        for cls in range(low.shape[1]):
+            bound += self._maxima(cls, low[:, cls], high[:, cls])
+        return bound
+
+    def _maxima(self, cls: int, low: Integers, high: Integers) -> Floats:
+        """Maxima of P_r(n) − σ n over intervals of counts."""
+        first = int(low.min())
+        if cls not in self._tables or self._tables[cls][0] > first:
+            counts = np.arange(first, self.prefix_means[cls].size + 1)
+            self._tables[cls] = (first, _running_maxima(self.prefix_means[cls][first - 1 :] - self.slope * counts))
+        start, levels = self._tables[cls]
+        return _range_maxima(levels, low - start, high - start)
+
+    def _slope(self, at: Integers) -> float:
+        """Common slope of the P_r near the counts at which the multipliers are best."""
+        slopes = []
+        for means, n in zip(self.prefix_means, at, strict=True):
+            low, high = max(1, int(n) - 2), min(means.size, int(n) + 2)
+            slopes.append((means[high - 1] - means[low - 1]) / max(1, high - low))
+        return float(np.mean(slopes))
+
+
+def rounding_error(problem: Problem, multipliers: Floats) -> float:
+    """How far below zero v must come out in floating point to be certainly below zero.
+
+    A sum of t terms has an error of at most t·ε/2 times the sum of their sizes; here that holds for the scores, for their
+    sums over the features, and for what is put together from these. Four times as much is asked for as can be proven,
+    so that who checks with another order of summation comes to the same verdict.
+    """
+    terms = problem.n_samples + problem.n_features + problem.comparisons.other.shape[1] + 24
+    size = (multipliers * (1.0 + problem.comparisons.factor)).sum(axis=1) @ problem.row_scale()
+    offset = multipliers.sum(axis=1) @ problem.alpha
+    return 8 * _EPS * (terms * float(size) + 8 * float(offset))
+
+
+def class_scores(problem: Problem, pull: Floats) -> Floats:
+    """Score e_i of each feature: what selecting it adds to n_r·Σ λ·margin; 0 for features in no class."""
+    products = problem.matrix.transposed_products(pull)
+    scores = products[np.arange(problem.n_features), problem.feature_classes]
+    return np.where(problem.feature_classes >= 0, scores, 0.0)
+
+
+def _prefix_means(scores: Floats) -> Floats:
+    ordered = np.sort(scores)[::-1]
+    return np.cumsum(ordered) / np.arange(1, ordered.size + 1)
+
+
+def _running_maxima(values: Floats) -> list[Floats]:
+    """Maxima over all runs of 1, 2, 4, … values."""
+    levels = [values]
+    while (1 << len(levels)) <= values.size:
+        half = 1 << (len(levels) - 1)
+        levels.append(np.maximum(levels[-1][:-half], levels[-1][half:]))
+    return levels
+
+
+def _range_maxima(levels: list[Floats], low: Integers, high: Integers) -> Floats:
+    """Maxima over index ranges [low, high], by two overlapping runs of a power of two."""
+    level = np.floor(np.log2(high - low + 1)).astype(int)
+    result = np.empty(low.size)
+    for depth in np.unique(level):
+        part = level == depth
+        run = levels[depth]
+        result[part] = np.maximum(run[low[part]], run[high[part] - (1 << depth) + 1])
+    return result

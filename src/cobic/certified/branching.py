@@ -1,0 +1,238 @@
+"""Excluding all count vectors of one total: a tree of boxes, each leaf excluded by one vector of multipliers.
+
+The counts n with Σ n_r = T form a simplex of whole numbers. A box of it is settled if some cut found so far bounds v(n) by
+zero over the whole box. Otherwise look at one point of the box: if a cut excludes the point, the box is split there; if
+none does, the relaxation is solved at the point and gives a new cut — or shows that the point is *open*: a fractional
+selection with these counts exists. So linear programs are solved only where all earlier ones together say nothing.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cobic.budget import Budget
+from cobic.certified.bounds import Cut
+from cobic.certified.count_lp import CountRelaxation, CountSolution
+from cobic.matrix import Floats, Integers
+from cobic.problem import Bools, Problem
+
+
+@dataclass
+class Node:
+    """A box of counts in the tree.
+
+    Attributes
+    ----------
+    split : tuple of (int, int) or None
+        Class r and count c: the first child has n_r ≤ c, the second n_r > c.
+    children : tuple of (int, int) or None
+        Their places in the list of nodes.
+    cut : int or None
+        The cut that excludes the box.
+    open : int or None
+        The open point that the box consists of.
+    """
+
+    split: tuple[int, int] | None = None
+    children: tuple[int, int] | None = None
+    cut: int | None = None
+    open: int | None = None
+
+
+@dataclass
+class Slice:
+    """What is known about the count vectors with one total.
+
+    Attributes
+    ----------
+    total : int
+        The total T.
+    nodes : list of Node
+        The tree, its root first; a node with nothing set is an empty box, or not settled yet.
+    open_points : list of CountSolution
+        Points at which the relaxation has a solution.
+    complete : bool
+        Whether every count vector is excluded or among the open points.
+    """
+
+    total: int
+    nodes: list[Node] = field(default_factory=list)
+    open_points: list[CountSolution] = field(default_factory=list)
+    complete: bool = False
+
+    @property
+    def excluded(self) -> bool:
+        """Whether it is proven that no selection has this many features or more."""
+        return self.complete and not self.open_points
+
+
+class Brancher:
+    """Settles one slice after another; the cuts found for one serve all.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    relaxation : CountRelaxation
+        Where cuts come from.
+    budget : Budget
+        When to stop.
+    """
+
+    def __init__(self, problem: Problem, relaxation: CountRelaxation, budget: Budget) -> None:
+        self._problem, self._relaxation, self._budget = problem, relaxation, budget
+        self._sizes = problem.feature_class_sizes
+        self.cuts: list[Cut] = []
+
+    def settle(self, total: int, near: Floats, max_open: int) -> Slice:
+        """Exclude all count vectors with a total, except for points that turn out to be open.
+
+        Parameters
+        ----------
+        total : int
+            Number of selected features.
+        near : ndarray of shape (k,)
+            Shares of the classes where to look first.
+        max_open : int
+            Give up after this many open points.
+
+        Returns
+        -------
+        Slice
+            The tree; not `complete` if it was given up or the budget ran out.
+        """
+        work = _Work(self, total)
+        if work.boxes.size and not self._visit(work, self.nearest(total, near)):
+            return work.slice
+        while work.boxes.size and len(work.slice.open_points) <= max_open:
+            if self._budget.exhausted():
+                return work.slice
+            points = work.points()
+            unsettled = ~(work.excluded_points(points) | work.known_open(points))
+            if unsettled.any():
+                first = np.flatnonzero(unsettled)[np.argmax(work.bounds[unsettled])]
+                if not self._visit(work, points[first]):
+                    return work.slice
+            else:
+                work.split(points)
+        work.slice.complete = work.boxes.size == 0
+        return work.slice
+
+    def nearest(self, total: int, shares: Floats) -> Integers:
+        """The count vector with a total that is nearest to some shares, inside what the classes have."""
+        room = self._sizes - 1
+        wanted = np.clip(np.round(shares * total).astype(np.int64) - 1, 0, room)
+        while (excess := int(wanted.sum()) - (total - self._sizes.size)) != 0:
+            movable = wanted > 0 if excess > 0 else wanted < room
+            wanted[np.flatnonzero(movable)[np.argmax((room if excess < 0 else wanted)[movable])]] -= np.sign(excess)
+        return wanted + 1
+
+    def _visit(self, work: "_Work", point: Integers) -> bool:
+        """Solve the relaxation at a point; False if the budget ran out."""
+        solution = self._relaxation.solve(point)
+        if solution is None:
+            return False
+        self.cuts.append(solution.cut)
+        work.apply(len(self.cuts) - 1)
+        if not solution.excluded:
+            work.add_open(solution)
+        return True
+
+
+class _Work:
+    """The boxes of a slice that are not settled yet, as arrays."""
+
+    def __init__(self, brancher: Brancher, total: int) -> None:
+        self._cuts = brancher.cuts
+        self._sizes = brancher._sizes
+        self.slice = Slice(total, [Node()])
+        self._open: dict[tuple[int, ...], int] = {}
+        low, high, alive = _tightened(np.ones((1, self._sizes.size), dtype=np.int64), self._sizes[None, :], total)
+        self.low, self.high = low[alive], high[alive]
+        self.boxes: Integers = np.zeros(int(alive.sum()), dtype=np.int64)
+        self.bounds: Floats = np.full(self.boxes.size, np.inf)
+        for cut in range(len(self._cuts)):
+            self.apply(cut)
+
+    def apply(self, cut: int) -> None:
+        """Settle the boxes that a cut excludes."""
+        if self.boxes.size == 0:
+            return
+        values = self._cuts[cut].box_values(self.low, self.high, self.slice.total)
+        gone = self._cuts[cut].excludes(values)
+        for box in self.boxes[gone]:
+            self.slice.nodes[box].cut = cut
+        np.minimum(self.bounds, values / self._cuts[cut].size, out=self.bounds)
+        self._keep(~gone)
+
+    def points(self) -> Integers:
+        """A count vector near the middle of each box, with the right total."""
+        width = self.high - self.low
+        missing = self.slice.total - self.low.sum(axis=1)
+        share = missing / np.maximum(width.sum(axis=1), 1)
+        points = self.low + np.floor(share[:, None] * width).astype(np.int64)
+        for cls in range(points.shape[1]):
+            step = np.minimum(self.high[:, cls] - points[:, cls], self.slice.total - points.sum(axis=1))
+            points[:, cls] += step
+        return points
+
+    def excluded_points(self, points: Integers) -> Bools:
+        """Which points some cut excludes."""
+        excluded = np.zeros(points.shape[0], dtype=np.bool_)
+        for cut in reversed(self._cuts):
+            left = np.flatnonzero(~excluded)
+            if left.size == 0:
+                break
+            excluded[left] = cut.excludes(cut.values(points[left]))
+        return excluded
+
+    def known_open(self, points: Integers) -> Bools:
+        """Which points are known to be open."""
+        if not self._open:
+            return np.zeros(points.shape[0], dtype=np.bool_)
+        return np.array([tuple(point) in self._open for point in points.tolist()])
+
+    def add_open(self, solution: CountSolution) -> None:
+        """Remember an open point."""
+        self._open[tuple(solution.counts.tolist())] = len(self.slice.open_points)
+        self.slice.open_points.append(solution)
+
+    def split(self, points: Integers) -> None:
+        """Split every box at its point; a box that is a single open point is settled as such."""
+        width = self.high - self.low
+        single = width.max(axis=1) == 0
+        for box, point in zip(self.boxes[single], points[single].tolist(), strict=True):
+            self.slice.nodes[box].open = self._open[tuple(point)]
+        low, high, points = self.low[~single], self.high[~single], points[~single]
+        cls = width[~single].argmax(axis=1)
+        each = np.arange(cls.size)
+        # The point goes to the first child, unless that would be the whole box.
+        at = np.minimum(points[each, cls], high[each, cls] - 1)
+        parents, first = self.boxes[~single], len(self.slice.nodes)
+        for index, parent in enumerate(parents):
+            self.slice.nodes[parent].split = (int(cls[index]), int(at[index]))
+            self.slice.nodes[parent].children = (first + 2 * index, first + 2 * index + 1)
+            self.slice.nodes += [Node(), Node()]
+        left_high, right_low = high.copy(), low.copy()
+        left_high[each, cls], right_low[each, cls] = at, at + 1
+        low = np.stack([low, right_low], axis=1).reshape(-1, low.shape[1])
+        high = np.stack([left_high, high], axis=1).reshape(-1, high.shape[1])
+        self.low, self.high, alive = _tightened(low, high, self.slice.total)
+        self.boxes = first + np.arange(low.shape[0])
+        self.bounds = np.full(self.boxes.size, np.inf)
+        self._keep(alive)
+        for cut in range(len(self._cuts)):
+            self.apply(cut)
+
+    def _keep(self, which: Bools) -> None:
+        self.low, self.high = self.low[which], self.high[which]
+        self.boxes, self.bounds = self.boxes[which], self.bounds[which]
+
+
+def _tightened(low: Integers, high: Integers, total: int) -> tuple[Integers, Integers, Bools]:
+    """Boxes cut down to what the total allows, and which of them are not empty."""
+    others_high = high.sum(axis=1, keepdims=True) - high
+    others_low = low.sum(axis=1, keepdims=True) - low
+    new_low = np.maximum(low, total - others_high)
+    new_high = np.minimum(high, total - others_low)
+    return new_low, new_high, (new_low <= new_high).all(axis=1)

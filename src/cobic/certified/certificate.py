@@ -1,0 +1,73 @@
+"""Writing down a proof so that anybody can check it: see `docs/certificate.md` for the format."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cobic.certified.verify import FORMAT, VERSION, checksum, data_digest, problem_parameters
+from cobic.matrix import Integers
+from cobic.problem import Bools, Problem
+
+Token = list[Any]
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """One vector of multipliers in a proof.
+
+    Attributes
+    ----------
+    multipliers : ndarray of int64, shape (n_samples, n_comparisons)
+        The λ.
+    slope : float
+        The σ to be used with them over a box of counts; any number is right, a good one gives a tight bound.
+    """
+
+    multipliers: Integers
+    slope: float
+
+
+def make_certificate(
+    problem: Problem, support: Bools | None, upper_bound: int, cuts: Sequence[Multipliers], tree: Sequence[Token]
+) -> dict[str, Any]:
+    """Put a proof together.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is proven about.
+    support : ndarray of bool or None
+        A consistent selection, if there is one.
+    upper_bound : int
+        The bound.
+    cuts : sequence of Multipliers
+        All multipliers that the tree may name.
+    tree : sequence of tokens
+        The tree for the total `upper_bound` + 1, from its root on; empty if the bound needs no proof.
+
+    Returns
+    -------
+    dict
+        A JSON document; only the multipliers that the tree names are kept.
+    """
+    used = sorted({token[1] for token in tree if token[0] in ("cut", "fix")})
+    place = {cut: index for index, cut in enumerate(used)}
+    certificate: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "data": data_digest(problem),
+        "problem": problem_parameters(problem),
+        "selected": [] if support is None else np.flatnonzero(support).tolist(),
+        "upper_bound": upper_bound,
+        "multipliers": [_pairs(cuts[cut]) for cut in used],
+        "slopes": [cuts[cut].slope for cut in used],
+        "tree": [[token[0], place[token[1]]] if token[0] in ("cut", "fix") else token for token in tree],
+    }
+    return {**certificate, "checksum": checksum(certificate)}
+
+
+def _pairs(cut: Multipliers) -> list[list[int]]:
+    flat = cut.multipliers.ravel()
+    return [[int(index), int(flat[index])] for index in np.flatnonzero(flat)]

@@ -1,0 +1,177 @@
+"""The worst margin at fixed counts, as a linear program over the few features that are in question.
+
+With n_r features of each class, the largest worst margin over fractional selections is
+
+    max s   subject to   margin_jq(x) ≥ s,   Σ_{F_r} x_i = n_r,   0 ≤ x ≤ 1.
+
+Nearly every feature is clearly in or clearly out: by its score under the present multipliers it stands far above or far
+below the n_r-th of its class. So the program is solved over the features near that threshold, the others fixed; its
+multipliers price all features in one pass; those on the wrong side of the threshold come in, and so on (sifting). Often
+it can end early, because only the sign matters: the program over some features proves s > 0 as soon as its own value is
+positive, and its multipliers prove s ≤ 0 as soon as the bound of :mod:`cobic.certified.bounds` is not.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cobic.budget import Budget
+from cobic.certified.bounds import Cut
+from cobic.lp import LinearProgram, LpSolver
+from cobic.matrix import Floats, Integers
+from cobic.problem import Bools, Problem
+
+_AROUND = 60
+_INCOMING = 120
+_PRECISION = 1 << 30
+
+
+@dataclass(frozen=True)
+class CountSolution:
+    """What is known about the relaxation at some counts.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (k,)
+        The counts.
+    margin : float
+        Worst margin of `x`.
+    x : ndarray of shape (n_features,)
+        A fractional selection with these counts.
+    cut : Cut
+        Multipliers from which the last bound came.
+    excluded : bool
+        Whether `cut` proves that no selection has these counts.
+    """
+
+    counts: Integers
+    margin: float
+    x: Floats
+    cut: Cut
+    excluded: bool
+
+
+class CountRelaxation:
+    """Solves the relaxation at one count vector after another.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    budget : Budget
+        When to stop.
+    """
+
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        self._problem, self._solver = problem, LpSolver(budget)
+        self._scale = problem.row_scale()
+        self.unit = float(np.median(self._scale))
+        per_sample = problem.comparisons.other.shape[1]
+        self._sample = np.repeat(np.arange(problem.n_samples), per_sample)
+        self._coefficients = [problem.comparisons.coefficients(cls).ravel() for cls in range(problem.n_classes)]
+        self._scores: Floats | None = None
+
+    def solve(self, counts: Integers, *, to_optimality: bool = False) -> CountSolution | None:
+        """Decide the sign of the largest worst margin at some counts; None if the budget ran out.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (k,)
+            How many features of each class are selected.
+        to_optimality : bool, default=False
+            Go on until the margin is the largest possible, even when its sign is known.
+        """
+        inside, fixed = self._partition(counts)
+        while True:
+            features = np.concatenate([members[inside[members]] for members in self._problem.features_of_class])
+            solved = self._solve_over(features, fixed, counts)
+            if solved is None:
+                return None
+            x, cut, thresholds = solved
+            self._scores = cut.scores
+            margin = float(self._problem.comparisons.margins(self._problem.sums(x) / counts).min())
+            excluded = bool(cut.excludes(cut.values(counts[None, :]))[0])
+            known = excluded or margin > float(self._problem.margin_errors.max())
+            incoming = self._wrongly_fixed(cut.scores, thresholds, inside, fixed)
+            if (known and not to_optimality) or incoming.size == 0:
+                return CountSolution(counts, margin, x, cut, excluded)
+            inside[incoming] = True
+            fixed[incoming] = False
+
+    def _partition(self, counts: Integers) -> tuple[Bools, Bools]:
+        """Features near the threshold, by the last scores, and those well above it."""
+        scores = self._scores if self._scores is not None else self._starting_scores(counts)
+        inside = np.zeros(self._problem.n_features, dtype=np.bool_)
+        fixed = np.zeros(self._problem.n_features, dtype=np.bool_)
+        for members, n in zip(self._problem.features_of_class, counts, strict=True):
+            order = members[np.argsort(-scores[members], kind="stable")]
+            fixed[order[: max(0, n - _AROUND)]] = True
+            inside[order[max(0, n - _AROUND) : n + _AROUND]] = True
+        return inside, fixed
+
+    def _starting_scores(self, counts: Integers) -> Floats:
+        """Scores under multipliers that weigh the samples that are worst off when everything is selected."""
+        problem = self._problem
+        everything = (problem.feature_classes >= 0).astype(np.float64)
+        margins = problem.comparisons.margins(problem.sums(everything) / problem.feature_class_sizes)
+        spread = max(float(margins.std()), float(np.finfo(np.float64).tiny))
+        weights = np.exp(-(margins - margins.min()) / spread)
+        return Cut(problem, whole_numbers(weights)[0], counts).scores
+
+    def _solve_over(self, features: Integers, fixed: Bools, counts: Integers) -> tuple[Floats, Cut, Floats] | None:
+        """Solve with all but some features fixed; the selection, its multipliers, and the thresholds of the scores."""
+        problem = self._problem
+        solution = self._solver.solve(self.program(features, fixed, counts))
+        if solution is None:
+            return None
+        x = fixed.astype(np.float64)
+        x[features] = solution.x[:-1]
+        n_rows = self._sample.size
+        multipliers = np.maximum(solution.duals[:n_rows], 0.0) / self._scale[self._sample]
+        whole, factor = whole_numbers(multipliers.reshape(problem.n_samples, -1))
+        return x, Cut(problem, whole, counts), -solution.duals[n_rows:] * counts * factor
+
+    def program(self, features: Integers, fixed: Bools, counts: Integers) -> LinearProgram:
+        """The program over `features`, which come class by class, and s as the last column."""
+        problem, n_rows = self._problem, self._sample.size
+        classes, gathered = problem.feature_classes[features], problem.matrix.columns(features).T
+        lengths, rows, values = [], [], []
+        for cls, coefficients in enumerate(self._coefficients):
+            involved, mine = np.flatnonzero(coefficients), classes == cls
+            sample, size = self._sample[involved], int(mine.sum())
+            block = gathered[mine][:, sample] * (coefficients[involved] / (counts[cls] * self._scale[sample]))
+            values.append(np.hstack([block, np.ones((size, 1))]).ravel())
+            rows.append(np.tile(np.append(involved, n_rows + cls), size))
+            lengths.append(np.full(size, involved.size + 1))
+        rows.append(np.arange(n_rows))
+        values.append(-self.unit / self._scale[self._sample])
+        lengths.append(np.array([n_rows]))
+        already = problem.comparisons.margins(problem.sums(fixed.astype(np.float64)) / counts)
+        left = counts - problem.counts(fixed)
+        return LinearProgram(
+            starts=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int32),
+            rows=np.concatenate(rows).astype(np.int32),
+            values=np.concatenate(values),
+            gain=np.append(np.zeros(features.size), 1.0),
+            lower=np.append(np.zeros(features.size), -np.inf),
+            upper=np.append(np.ones(features.size), np.inf),
+            row_lower=np.concatenate([-already.ravel() / self._scale[self._sample], left]),
+            row_upper=np.concatenate([np.full(n_rows, np.inf), left]),
+        )
+
+    def _wrongly_fixed(self, scores: Floats, thresholds: Floats, inside: Bools, fixed: Bools) -> Integers:
+        """Features outside the program that belong on the other side of the threshold, worst first."""
+        problem = self._problem
+        of = problem.feature_classes
+        excess = scores - np.where(of >= 0, thresholds[of], np.inf)
+        wrong = np.where(fixed, -excess, excess)
+        wrong[inside | (of < 0)] = -np.inf
+        tolerance = 1e-9 * float(np.abs(scores).max())
+        candidates = np.flatnonzero(wrong > tolerance)
+        return candidates[np.argsort(-wrong[candidates], kind="stable")[:_INCOMING]]
+
+
+def whole_numbers(multipliers: Floats) -> tuple[Integers, float]:
+    """Multipliers as whole numbers, and the factor between."""
+    factor = _PRECISION / max(float(multipliers.max()), float(np.finfo(np.float64).tiny))
+    return np.round(multipliers * factor).astype(np.int64), factor

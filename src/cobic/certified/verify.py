@@ -1,0 +1,385 @@
+"""Checking a certificate: from the raw data, with numpy and rationals, without any solver.
+
+Read `docs/certificate.md` beside this module; it states what is checked here as mathematics. In short, for multipliers
+λ ≥ 0 and counts n, a consistent selection with n_r features of class r can exist only if
+
+    v(n) = Σ_r (mean of the n_r largest e_i in F_r) − Σ λα  >  0,       e_i = Σ_j (weight of sample j in λ) a_ij.
+
+The proof is a tree. Each node stands for the selections with a given total T whose counts lie in a box and whose decided
+features are as decided; its tokens split it, shrink it, or show by one λ that it is empty.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from cobic.matrix import Floats, Integers
+from cobic.problem import Bools, Problem
+
+FORMAT, VERSION = "cobic-certificate", 1
+_EPS = float(np.finfo(np.float64).eps)
+_ROWS_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a certificate proves.
+
+    Attributes
+    ----------
+    ok : bool
+        Whether everything in it holds.
+    n_selected : int or None
+        Size of its selection, checked to be consistent; None if it has none, or if it does not hold.
+    upper_bound : int or None
+        The proven bound; None if it does not hold.
+    reason : str
+        What is proven, or the first thing that does not hold.
+    """
+
+    ok: bool
+    n_selected: int | None
+    upper_bound: int | None
+    reason: str
+
+
+class _Refuted(Exception):
+    """Something in the certificate does not hold."""
+
+
+def verify(problem: Problem, certificate: dict[str, Any]) -> Verification:
+    """Check a certificate against the data it speaks of.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data, the classes and the margins.
+    certificate : dict
+        As in `Result.certificate`, or read from its JSON file.
+
+    Returns
+    -------
+    Verification
+        True to what was checked; never raises for a bad certificate.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.datasets.make_expression(n_features=300, seed=1).problem()
+    >>> result = cobic.solve(problem)
+    >>> cobic.verify(problem, result.certificate).ok
+    True
+    """
+    try:
+        _require_form(certificate)
+        _require(certificate["checksum"] == checksum(certificate), "the checksum does not match the content")
+        _require(certificate["data"] == data_digest(problem), "the data are not those of the certificate")
+        _require(
+            certificate["problem"] == problem_parameters(problem), "the margins or rules are not the certificate's"
+        )
+        n_selected = _checked_selection(problem, certificate)
+        bound = _checked_bound(problem, certificate)
+    except _Refuted as fault:
+        return Verification(ok=False, n_selected=None, upper_bound=None, reason=str(fault))
+    return Verification(
+        ok=True, n_selected=n_selected, upper_bound=bound, reason=_conclusion(problem, n_selected, bound)
+    )
+
+
+def checksum(certificate: dict[str, Any]) -> str:
+    """SHA-256 of all of a certificate but its checksum, as JSON with sorted keys and no spaces."""
+    content = {key: value for key, value in certificate.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def data_digest(problem: Problem) -> dict[str, Any]:
+    """Shape of the data and SHA-256 of their values (float64, little-endian, by sample) and class indices (int64)."""
+    digest = hashlib.sha256()
+    for start in range(0, problem.n_samples, _ROWS_AT_ONCE):
+        rows = problem.matrix.rows(np.arange(start, min(start + _ROWS_AT_ONCE, problem.n_samples)))
+        digest.update(np.ascontiguousarray(rows + 0.0, dtype="<f8").tobytes())  # + 0.0 turns −0 into 0
+    digest.update(problem.labels.astype("<i8").tobytes())
+    return {
+        "n_samples": problem.n_samples,
+        "n_features": problem.n_features,
+        "classes": [str(cls) for cls in problem.classes],
+        "sha256": digest.hexdigest(),
+    }
+
+
+def problem_parameters(problem: Problem) -> dict[str, Any]:
+    """The margins and rules of a problem: a number where all samples have the same margin, else one per sample."""
+    alpha, beta = (vector.tolist() for vector in (problem.alpha, problem.beta))
+    return {
+        "alpha": alpha[0] if len(set(alpha)) == 1 else alpha,
+        "beta": beta[0] if len(set(beta)) == 1 else beta,
+        "ties": problem.ties,
+        "beta_rule": problem.beta_rule,
+    }
+
+
+def _require(holds: bool, fault: str) -> None:  # noqa: FBT001
+    if not holds:
+        raise _Refuted(fault)
+
+
+def _require_form(certificate: Any) -> None:
+    _require(isinstance(certificate, dict), "it is not a JSON object")
+    _require(certificate.get("format") == FORMAT, f'"format" is not "{FORMAT}"')
+    _require(certificate.get("version") == VERSION, f'"version" is not {VERSION}')
+    for key, kind in {
+        "checksum": str,
+        "data": dict,
+        "problem": dict,
+        "selected": list,
+        "upper_bound": int,
+        "multipliers": list,
+        "slopes": list,
+        "tree": list,
+    }.items():
+        _require(isinstance(certificate.get(key), kind), f'"{key}" is missing or of the wrong kind')
+
+
+def _conclusion(problem: Problem, n_selected: int | None, bound: int) -> str:
+    if bound == 0:
+        return "no selection is consistent"
+    most = f"no consistent selection of the {problem.n_features} features has more than {bound}"
+    if n_selected is None:
+        return most
+    return f"a selection of {n_selected} features is consistent, and {most}" + (
+        ": it is optimal" if n_selected == bound else ""
+    )
+
+
+def _checked_selection(problem: Problem, certificate: dict[str, Any]) -> int | None:
+    selected = certificate["selected"]
+    if not selected:
+        return None
+    inside = all(type(index) is int and 0 <= index < problem.n_features for index in selected)
+    _require(inside and len(set(selected)) == len(selected), '"selected" is not a list of different feature indices')
+    support = np.zeros(problem.n_features, dtype=np.bool_)
+    support[selected] = True
+    _require(problem.is_consistent(support), "the selection is not consistent")
+    return len(selected)
+
+
+def _checked_bound(problem: Problem, certificate: dict[str, Any]) -> int:
+    bound = int(certificate["upper_bound"])
+    _require(bound >= len(certificate["selected"]), "the selection is larger than the bound")
+    if bound >= problem.n_selectable or (bound == 0 and not problem.feature_class_sizes.all()):
+        return bound
+    # A consistent selection has a feature of every class, so a total below k needs no proof.
+    _Proof(problem, certificate).check(max(bound + 1, problem.n_classes))
+    return bound
+
+
+@dataclass(frozen=True)
+class _State:
+    """A node of the tree: a box of counts, and which features are decided.
+
+    `inside` are the features that are in, `n_in` their numbers by class, `sums` for each sample their sums by class;
+    `free` are the features that are undecided. A node is `void` if it contradicts what is decided: nothing is to be shown.
+    """
+
+    low: Integers
+    high: Integers
+    free: Integers
+    inside: Integers
+    n_in: Integers
+    sums: Floats = field(repr=False)
+    void: bool = False
+
+    @property
+    def empty(self) -> bool:
+        return bool((self.low > self.high).any())
+
+    @property
+    def one_count(self) -> bool:
+        return bool((self.low == self.high).all())
+
+
+class _Proof:
+    """The walk through the tree."""
+
+    def __init__(self, problem: Problem, certificate: dict[str, Any]) -> None:
+        self._problem = problem
+        self._multipliers = [self._read_multipliers(entries) for entries in certificate["multipliers"]]
+        self._slopes = certificate["slopes"]
+        numbers = all(isinstance(slope, (int, float)) and np.isfinite(slope) for slope in self._slopes)
+        _require(numbers and len(self._slopes) == len(self._multipliers), '"slopes" does not match "multipliers"')
+        self._tokens: Iterator[Any] = iter(certificate["tree"])
+        self._scores: dict[int, tuple[Floats, float]] = {}
+
+    def check(self, total: int) -> None:
+        """Walk the tree for the selections with a total; raise at the first thing that does not hold."""
+        problem = self._problem
+        free = np.flatnonzero(problem.feature_classes >= 0)
+        k = problem.n_classes
+        root = _State(
+            low=np.ones(k, dtype=np.int64),
+            high=problem.feature_class_sizes.astype(np.int64),
+            free=free,
+            inside=free[:0],
+            n_in=np.zeros(k, dtype=np.int64),
+            sums=np.zeros((problem.n_samples, k)),
+        )
+        left = [root]
+        while left:
+            state = _within_total(left.pop(), total)
+            token = next(self._tokens, None)
+            _require(isinstance(token, list) and bool(token), "the tree ends too early")
+            left.extend(reversed(self._children(state, token, total)))
+        _require(next(self._tokens, None) is None, "the tree goes on after its end")
+
+    def _children(self, state: _State, token: list[Any], total: int) -> list[_State]:
+        """What is left to show after a token."""
+        match token:
+            case ["empty"]:
+                _require(state.empty or state.void, "a box that is called empty is not")
+                return []
+            case ["cut", int(index)]:
+                shown = state.void or self._excludes(state, index, total)
+                _require(shown, f"multipliers {index} do not exclude their box")
+                return []
+            case ["selection"]:
+                self._require_inconsistent(state)
+                return []
+            case ["count", int(cls), int(at)]:
+                _require(0 <= cls < state.low.size, "a split names no class")
+                first, second = state.high.copy(), state.low.copy()
+                first[cls], second[cls] = min(first[cls], at), max(second[cls], at + 1)
+                return [replace(state, high=first), replace(state, low=second)]
+            case ["feature", int(feature)]:
+                return self._both_values(state, feature)
+            case ["fix", int(index)]:
+                return [state if state.void or state.empty else self._fixed(state, index)]
+        raise _Refuted(f"the tree has a token {str(token)[:40]} that is not known")
+
+    def _both_values(self, state: _State, feature: int) -> list[_State]:
+        """The node with a feature out, and with it in."""
+        if feature in state.free:
+            return [self._decided(state, out=np.array([feature])), self._decided(state, into=np.array([feature]))]
+        _require(0 <= feature < self._problem.n_features, f"there is no feature {feature}")
+        inside = feature in state.inside
+        return [replace(state, void=state.void or inside), replace(state, void=state.void or not inside)]
+
+    def _decided(self, state: _State, out: Integers | None = None, into: Integers | None = None) -> _State:
+        """The same node with some features decided."""
+        decided = np.concatenate([part for part in (out, into) if part is not None])
+        free = state.free[~np.isin(state.free, decided)]
+        if into is None or into.size == 0:
+            return replace(state, free=free)
+        classes = self._problem.feature_classes[into]
+        sums, n_in = state.sums.copy(), state.n_in.copy()
+        columns = self._problem.matrix.columns(into)
+        for cls in np.unique(classes):
+            sums[:, cls] += columns[:, classes == cls].sum(axis=1)
+            n_in[cls] += int((classes == cls).sum())
+        return replace(state, free=free, inside=np.concatenate([state.inside, into]), sums=sums, n_in=n_in)
+
+    def _read_multipliers(self, entries: Any) -> Floats:
+        """Multipliers (n, c) from their sparse form, pairs of a running index and a positive whole number."""
+        shape = self._problem.comparisons.other.shape
+        multipliers = np.zeros(shape[0] * shape[1])
+        for entry in entries if isinstance(entries, list) else [None]:
+            match entry:
+                case [int(index), int(value)] if 0 <= index < multipliers.size and 0 < value <= 1 << 53:
+                    multipliers[index] = value
+                case _:
+                    raise _Refuted("the multipliers are not pairs of an index and a positive whole number")
+        return multipliers.reshape(shape)
+
+    def _evaluated(self, index: int) -> tuple[Floats, float]:
+        """Scores e_i of all features under multipliers, and a bound on the rounding error of v."""
+        _require(0 <= index < len(self._multipliers), f"there are no multipliers {index}")
+        if index not in self._scores:
+            problem = self._problem
+            weights = problem.comparisons.pull(self._multipliers[index])
+            products = problem.matrix.transposed_products(weights)
+            scores = products[np.arange(problem.n_features), problem.feature_classes]
+            # Errors of a sum of t terms are at most t·ε/2 times the sum of their sizes, for the scores, for their sums
+            # over features, and for what is put together from these.
+            largest = np.abs(weights).T @ problem.row_scale()
+            terms = problem.n_samples + problem.n_features + problem.comparisons.other.shape[1] + 24
+            offset = float((self._multipliers[index].sum(axis=1) * problem.alpha).sum())
+            self._scores = {index: (scores, 2 * _EPS * (terms * float(largest.sum()) + 8 * offset))}
+        return self._scores[index]
+
+    def _excludes(self, state: _State, index: int, total: int) -> bool:
+        """Whether v ≤ 0 over the whole node: σ·T + Σ_r max (Q_r(n) − σ n) with the best n in each interval."""
+        if state.empty:
+            return True
+        scores, error = self._evaluated(index)
+        multipliers, slope = self._multipliers[index], float(self._slopes[index])
+        pull = self._problem.comparisons.pull(multipliers)
+        value = slope * total - float((multipliers.sum(axis=1) * self._problem.alpha).sum())
+        of = self._problem.feature_classes[state.free]
+        for cls in range(state.low.size):
+            ordered = np.sort(scores[state.free[of == cls]])[::-1]
+            already = float(pull[:, cls] @ state.sums[:, cls])
+            sums = already + np.concatenate([[0.0], np.cumsum(ordered)])
+            least = max(int(state.low[cls]), int(state.n_in[cls]))
+            most = min(int(state.high[cls]), int(state.n_in[cls]) + ordered.size)
+            if least > most:
+                return True  # the counts cannot be reached any more
+            counts = np.arange(least, most + 1)
+            value += float((sums[counts - state.n_in[cls]] / counts - slope * counts).max())
+        return value <= -error - 8 * _EPS * abs(slope) * total
+
+    def _fixed(self, state: _State, index: int) -> _State:
+        """Decide every feature whose other value multipliers exclude; only where the counts are settled."""
+        _require(state.one_count, "features are fixed where the counts are not settled")
+        inside, out = self._forced(state, index)
+        return self._decided(state, out=out, into=inside)
+
+    def _forced(self, state: _State, index: int) -> tuple[Integers, Integers]:
+        scores, error = self._evaluated(index)
+        multipliers = self._multipliers[index]
+        pull = self._problem.comparisons.pull(multipliers)
+        value = -float((multipliers.sum(axis=1) * self._problem.alpha).sum())
+        of = self._problem.feature_classes[state.free]
+        tops: list[tuple[Integers, Bools, Floats]] = []
+        for cls, n in enumerate(state.low):
+            members, left = state.free[of == cls], int(n - state.n_in[cls])
+            _require(0 <= left <= members.size, "the counts cannot be reached any more")
+            order = np.argsort(-scores[members], kind="stable")
+            chosen = np.zeros(members.size, dtype=np.bool_)
+            chosen[order[:left]] = True
+            already = float(pull[:, cls] @ state.sums[:, cls])
+            value += (already + float(scores[members[chosen]].sum())) / int(n)
+            # Taking one of the chosen out lets the next one in; putting another in drives the last one out. Where there
+            # is no next or last one, the count leaves no choice.
+            first_out = scores[members[order[left]]] if left < members.size else -np.inf
+            last_in = scores[members[order[left - 1]]] if left > 0 else np.inf
+            loss = np.where(chosen, scores[members] - first_out, last_in - scores[members]) / int(n)
+            tops.append((members, chosen, loss))
+        inside, out = [], []
+        for members, chosen, loss in tops:
+            forced = value - loss <= -2 * error
+            inside.append(members[forced & chosen])
+            out.append(members[forced & ~chosen])
+        return np.concatenate(inside), np.concatenate(out)
+
+    def _require_inconsistent(self, state: _State) -> None:
+        """The counts leave one selection; it is judged in exact arithmetic."""
+        if state.void or state.empty:
+            return
+        support = np.zeros(self._problem.n_features, dtype=np.bool_)
+        support[state.inside] = True
+        of = self._problem.feature_classes[state.free]
+        for cls, n in enumerate(state.low):
+            rest, missing = state.free[of == cls], int(n - state.n_in[cls])
+            _require(state.one_count and missing in (0, rest.size), "a leaf leaves more than one selection")
+            support[rest] = missing > 0
+        _require(not self._problem.is_consistent(support), "a selection that is called inconsistent is not")
+
+
+def _within_total(state: _State, total: int) -> _State:
+    """The box cut down to the counts that can be part of the total."""
+    low = np.maximum(state.low, total - (state.high.sum() - state.high))
+    high = np.minimum(state.high, total - (state.low.sum() - state.low))
+    return replace(state, low=low, high=high)

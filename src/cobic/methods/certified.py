@@ -1,0 +1,70 @@
+"""The proven optimum: how many features can be kept at most, a selection that attains it, and a proof.
+
+1. *Start.* If all features together are consistent there is nothing to do. Otherwise the LP fixed point gives a first
+   selection and a good guess of the optimum.
+2. *Bound.* For a total T, all ways to distribute T over the classes are excluded by multipliers, each of which proves by
+   one pass over the data and a sort that no consistent selection has certain counts (:mod:`cobic.certified.bounds`). The
+   smallest excluded T is bracketed (:mod:`cobic.certified.branching`).
+3. *Selection.* At the counts that remain, branching on features finds a selection of that size or proves that there is
+   none (:mod:`cobic.certified.columns`), from the bound downwards.
+4. *Certificate.* Everything that was proven is written down, for `cobic.verify` or anybody else to check.
+
+`docs/certified.md` explains the mathematics.
+"""
+
+import numpy as np
+
+from cobic.budget import Budget, Incumbent
+from cobic.certified.certificate import make_certificate
+from cobic.certified.search import CertifiedSearch
+from cobic.errors import InputError
+from cobic.methods.fixed_point import iterate
+from cobic.methods.outcome import Outcome
+from cobic.problem import Problem
+from cobic.repair import raise_margin
+
+_STARTING_PROGRAMS = 8
+
+
+def solve(
+    problem: Problem,
+    budget: Budget,
+    rng: np.random.Generator,  # noqa: ARG001
+    *,
+    max_nodes: int = 800,
+) -> Outcome:
+    """Find the largest consistent selection and prove that there is no larger one.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to solve; every class has features.
+    budget : Budget
+        When to stop.
+    rng : numpy.random.Generator
+        Not used: the method is deterministic.
+    max_nodes : int, default=800
+        How many nodes may be spent on branching on features, to close the last unit between selection and bound. Where
+        it is spent before they meet, the result is ``"feasible"`` with the gap that is left; more nodes may close it.
+
+    Returns
+    -------
+    Outcome
+        The selection, the bound and the certificate.
+    """
+    if not isinstance(max_nodes, int) or max_nodes < 0:
+        message = f"max_nodes is {max_nodes!r}: give a whole number of at least 0"
+        raise InputError(message)
+    incumbent = Incumbent(problem, budget)
+    everything = problem.feature_classes >= 0
+    if incumbent.offer(everything):
+        certificate = make_certificate(problem, everything, problem.n_selectable, [], [])
+        return Outcome(everything, problem.n_selectable, certificate=certificate)
+    x = iterate(problem, budget, incumbent, _STARTING_PROGRAMS)
+    search = CertifiedSearch(problem, budget, incumbent, max_nodes)
+    search.run(x)
+    if incumbent.support is not None:
+        incumbent.offer(raise_margin(problem, incumbent.support, budget))
+    found = incumbent.support
+    support = np.zeros_like(everything) if found is None else found
+    return Outcome(support, search.upper_bound, certificate=search.certificate())
