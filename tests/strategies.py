@@ -9,6 +9,12 @@ VALUES = st.one_of(
     st.integers(-12, 12).map(lambda v: v / 4),
     st.sampled_from([0.1, 0.2, 0.3, -0.1, 1 / 3, 1e16, -1e16, 1e-17, 5e-324, 1e300]),
 )
+# What a solver is asked to bear: cancellation, but no powers of ten beyond what it can scale.
+ROUGH = st.one_of(
+    st.integers(-3, 3).map(float),
+    st.integers(-12, 12).map(lambda v: v / 4),
+    st.sampled_from([0.1, 0.2, 0.3, -0.1, 1 / 3, 1e6, -1e6, 1e-5, 1e16, -1e16, 1e-17]),
+)
 TAME = st.integers(-8, 8).map(float)
 
 

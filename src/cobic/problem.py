@@ -21,6 +21,7 @@ BetaRule = Literal["published", "sign-aware"]
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
 _EXACT_BLOCK = 1024
+_SMALLEST_SCALE = 1e-100
 
 
 @dataclass(frozen=True)
@@ -275,7 +276,7 @@ class Problem:
 
     def row_scale(self) -> Floats:
         """Size of each sample's values, (n,), positive: dividing by it brings a linear program's rows to O(1)."""
-        return np.where(self._sample_peaks > 0, self._sample_peaks, 1.0)
+        return np.where(self._sample_peaks > _SMALLEST_SCALE, self._sample_peaks, 1.0)
 
     def check_support(self, support: ArrayLike) -> Bools:
         """Return a selection as a boolean mask over the features, or raise `InputError`."""

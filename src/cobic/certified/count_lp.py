@@ -65,7 +65,8 @@ class CountRelaxation:
     def __init__(self, problem: Problem, budget: Budget) -> None:
         self._problem, self._solver = problem, LpSolver(budget)
         self._scale = problem.row_scale()
-        self.unit = float(np.median(self._scale))
+        # In a row divided by its scale, s counts in units of the typical scale, within what the solver can bear.
+        self._unit = np.clip(float(np.median(self._scale)) / self._scale, 1e-3, 1e3)
         per_sample = problem.comparisons.other.shape[1]
         self._sample = np.repeat(np.arange(problem.n_samples), per_sample)
         self._coefficients = [problem.comparisons.coefficients(cls).ravel() for cls in range(problem.n_classes)]
@@ -114,7 +115,8 @@ class CountRelaxation:
         problem = self._problem
         everything = (problem.feature_classes >= 0).astype(np.float64)
         margins = problem.comparisons.margins(problem.sums(everything) / problem.feature_class_sizes)
-        spread = max(float(margins.std()), float(np.finfo(np.float64).tiny))
+        spread = max(float(np.ptp(margins)), float(np.finfo(np.float64).tiny))
+        spread /= 4.0
         weights = np.exp(-(margins - margins.min()) / spread)
         return Cut(problem, whole_numbers(weights)[0], counts).scores
 
@@ -144,7 +146,7 @@ class CountRelaxation:
             rows.append(np.tile(np.append(involved, n_rows + cls), size))
             lengths.append(np.full(size, involved.size + 1))
         rows.append(np.arange(n_rows))
-        values.append(-self.unit / self._scale[self._sample])
+        values.append(-self._unit[self._sample])
         lengths.append(np.array([n_rows]))
         already = problem.comparisons.margins(problem.sums(fixed.astype(np.float64)) / counts)
         left = counts - problem.counts(fixed)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cobic.budget import Budget, OnProgress
+from cobic.certified.certificate import make_certificate
 from cobic.errors import InputError
 from cobic.methods import bilevel_vns, certified, fixed_point
 from cobic.methods.outcome import Outcome
@@ -16,6 +17,7 @@ from cobic.result import Result, Status
 from cobic.threads import fitting_threads
 
 DEFAULT_METHOD = "certified"
+_LARGEST_VALUE = 1e100
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ def solve(
     """
     chosen = _find(method)
     _require_known(method, chosen, options)
+    _require_bearable(problem)
     rng = np.random.default_rng(_checked_seed(seed))
     with Budget(time_limit, on_progress, problem.n_selectable) as budget, fitting_threads(problem.matrix):
         empty = np.flatnonzero(problem.feature_class_sizes == 0)
@@ -118,6 +121,13 @@ def _require_known(name: str, method: Method, options: dict[str, Any]) -> None:
             raise InputError(message)
 
 
+def _require_bearable(problem: Problem) -> None:
+    largest = float(problem.row_scale().max())
+    if largest > _LARGEST_VALUE:
+        message = f"X has values of size {largest:g}: divide it by a constant, solvers cannot add numbers beyond 1e100"
+        raise InputError(message)
+
+
 def _checked_seed(seed: int) -> int:
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         message = f"seed is {seed!r}: give a whole number of at least 0"
@@ -128,7 +138,7 @@ def _checked_seed(seed: int) -> int:
 def _without_features(problem: Problem, cls: str) -> Outcome:
     nothing = np.zeros(problem.n_features, dtype=np.bool_)
     reason = f"no feature has its largest mean in class {cls}, so no selection is consistent"
-    return Outcome(nothing, upper_bound=0, reason=reason)
+    return Outcome(nothing, upper_bound=0, reason=reason, certificate=make_certificate(problem, None, 0, [], []))
 
 
 def _judge(problem: Problem, method: str, outcome: Outcome, budget: Budget) -> Result:
