@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracle import Oracle
-from strategies import ROUGH, TAME, instances, margins
 
 import cobic
 from cobic.certified.verify import checksum
+from oracle import Oracle
+from strategies import ROUGH, TAME, instances, margins
 
 
 def solve(problem, **options):
@@ -39,3 +39,214 @@ def test_the_optimum_is_that_of_brute_force_and_its_certificate_verifies(data, i
     assert checked.ok, checked.reason
     assert checked.upper_bound == best
     assert checked.n_selected == (best or None)
+
+
+@pytest.fixture(scope="module")
+def solved():
+    """A problem whose proof has splits of counts and of features, fixed features and several multipliers."""
+    data = cobic.datasets.make_expression(
+        n_features=60, class_sizes=(9, 8, 7), test_sizes=None, contaminated=0.15, seed=3
+    )
+    problem = data.problem(alpha=5.0)
+    result = solve(problem)
+    assert result.status == "optimal"
+    assert result.n_selected < problem.n_features
+    return problem, result
+
+
+def tokens_of(certificate):
+    return {token[0] for token in certificate["tree"]}
+
+
+def test_the_example_proof_uses_every_kind_of_step(solved):
+    assert {"count", "cut", "feature", "fix"} <= tokens_of(solved[1].certificate)
+
+
+def resealed(certificate):
+    return {**certificate, "checksum": checksum(certificate)}
+
+
+def test_what_is_proven_is_told(solved):
+    problem, result = solved
+    checked = cobic.verify(problem, result.certificate)
+    assert checked.ok
+    assert (checked.n_selected, checked.upper_bound) == (result.n_selected, result.upper_bound)
+    assert f"a selection of {result.n_selected} features is consistent" in checked.reason
+    assert checked.reason.endswith("it is optimal")
+
+
+def leaves(value, path=()):
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from leaves(each, (*path, key))
+    elif isinstance(value, list) and value:
+        for index, each in enumerate(value):
+            yield from leaves(each, (*path, index))
+    else:
+        yield path
+
+
+def changed(certificate, path):
+    damaged = copy.deepcopy(certificate)
+    target = damaged
+    for step in path[:-1]:
+        target = target[step]
+    value = target[path[-1]]
+    target[path[-1]] = f"{value}x" if isinstance(value, str) else value + 1 if isinstance(value, (int, float)) else 1
+    return damaged
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_changed_value_anywhere_is_refused(solved, data):
+    problem, result = solved
+    path = data.draw(st.sampled_from(list(leaves(result.certificate))))
+    assert not cobic.verify(problem, changed(result.certificate, path)).ok
+
+
+def selection_with_other_bit(certificate):
+    missing = next(i for i in range(60) if i not in certificate["selected"])
+    return {"selected": sorted([*certificate["selected"], missing]), "upper_bound": certificate["upper_bound"] + 1}
+
+
+def without_a_leaf(certificate):
+    place = next(i for i, token in enumerate(certificate["tree"]) if token[0] == "cut")
+    return {"tree": certificate["tree"][:place] + certificate["tree"][place + 1 :]}
+
+
+def with_a_moved_edge(certificate):
+    tree = copy.deepcopy(certificate["tree"])
+    token = next(token for token in tree if token[0] == "count")
+    token[2] -= 4
+    return {"tree": tree}
+
+
+def with_weak_multipliers(certificate):
+    return {"multipliers": [[[0, 1]] for _ in certificate["multipliers"]]}
+
+
+FORGERIES = {
+    "a larger selection": selection_with_other_bit,
+    "a lower bound": lambda c: {"selected": [], "upper_bound": c["upper_bound"] - 1},
+    "a bound below the selection": lambda c: {"upper_bound": c["upper_bound"] - 1},
+    "a missing leaf": without_a_leaf,
+    "an additional leaf": lambda c: {"tree": [*c["tree"], ["cut", 0]]},
+    "no tree": lambda c: {"tree": []},
+    "a moved edge": with_a_moved_edge,
+    "weak multipliers": with_weak_multipliers,
+    "negative multipliers": lambda c: {"multipliers": [[[i, -v] for i, v in each] for each in c["multipliers"]]},
+    "multipliers out of range": lambda c: {"multipliers": [[[10**6, 1]] for _ in c["multipliers"]]},
+    "an unknown step": lambda c: {"tree": [["trust", "me"], *c["tree"]]},
+    "an empty box that is not": lambda c: {"tree": [["empty"]]},
+    "features fixed too early": lambda c: {"tree": [["fix", 0], *c["tree"]]},
+    "a selection leaf that is not one": lambda c: {"tree": [["selection"]]},
+    "no such multipliers": lambda c: {"tree": [["cut", 10**6]]},
+    "no such class": lambda c: {"tree": [["count", 99, 3], *c["tree"]]},
+    "no such feature": lambda c: {"tree": [["feature", 10**6], *c["tree"]]},
+    "slopes that are not numbers": lambda c: {"slopes": ["steep"] * len(c["slopes"])},
+    "infinite slopes": lambda c: {"slopes": [float("inf")] * len(c["slopes"])},
+    "repeated features": lambda c: {"selected": [*c["selected"], c["selected"][0]]},
+    "features that do not exist": lambda c: {"selected": [*c["selected"][:-1], 10**6]},
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forgery_with_a_right_checksum_is_refused(solved, forgery):
+    problem, result = solved
+    forged = resealed({**result.certificate, **FORGERIES[forgery](result.certificate)})
+    checked = cobic.verify(problem, forged)
+    assert not checked.ok
+    assert checked.upper_bound is None
+
+
+def test_other_data_labels_or_margins_are_refused(solved):
+    problem, result = solved
+    X = problem.matrix.rows(np.arange(problem.n_samples))
+    y = problem.classes[problem.labels]
+    X_other = X.copy()
+    X_other[3, 7] = np.nextafter(X_other[3, 7], np.inf)
+    swapped = y.copy()
+    swapped[[0, -1]] = swapped[[-1, 0]]
+    others = [
+        cobic.Problem(X_other, y, alpha=5.0),
+        cobic.Problem(X, swapped, alpha=5.0),
+        cobic.Problem(X, y, alpha=5.000001),
+        cobic.Problem(X, y, alpha=5.0, beta=1.01),
+        cobic.Problem(X, y, alpha=5.0, beta_rule="sign-aware"),
+        cobic.Problem(X, y, alpha=5.0, ties="exclude"),
+        cobic.Problem(X[:, :-1], y, alpha=5.0),
+    ]
+    assert cobic.verify(cobic.Problem(X, y, alpha=5.0), result.certificate).ok
+    assert not any(cobic.verify(other, result.certificate).ok for other in others)
+
+
+@pytest.mark.parametrize("document", [None, [], {}, {"format": "cobic-certificate", "version": 1}, "text"])
+def test_what_is_no_certificate_is_refused(solved, document):
+    assert not cobic.verify(solved[0], document).ok
+
+
+def test_the_answer_does_not_depend_on_the_order_of_the_columns(expression):
+    reference = solve(cobic.Problem(expression.X, expression.y))
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(expression.X.shape[1])
+        result = solve(cobic.Problem(expression.X[:, order], expression.y))
+        np.testing.assert_array_equal(result.support, reference.support[order])
+        assert result.upper_bound == reference.upper_bound
+
+
+def test_the_answer_is_the_same_in_every_kind_of_table_and_verifies(solved, as_kind):
+    problem, reference = solved
+    X = problem.matrix.rows(np.arange(problem.n_samples))
+    problem = cobic.Problem(as_kind(X), problem.classes[problem.labels], alpha=5.0)
+    result = solve(problem)
+    np.testing.assert_array_equal(result.support, reference.support)
+    assert result.status == "optimal"
+    assert cobic.verify(problem, reference.certificate).ok
+
+
+@pytest.mark.parametrize("time_limit", [0.05, 0.3, 1.0])
+def test_a_time_limit_leaves_a_valid_bound_and_certificate(time_limit):
+    rng = np.random.default_rng(0)
+    problem = cobic.Problem(rng.standard_normal((200, 6000)), np.arange(200) % 3, alpha=0.1)
+    started = time.monotonic()
+    result = solve(problem, time_limit=time_limit)
+    assert time.monotonic() - started < time_limit + 1.0
+    assert result.status in ("unknown", "feasible", "optimal")
+    assert result.upper_bound >= result.n_selected
+    checked = cobic.verify(problem, result.certificate)
+    assert checked.ok, checked.reason
+    assert checked.upper_bound == result.upper_bound
+
+
+def test_progress_tells_incumbent_and_bound(expression):
+    problem = expression.problem()
+    events = []
+    result = solve(problem, on_progress=events.append)
+    bounds, sizes = [event.upper_bound for event in events], [event.n_selected or 0 for event in events]
+    assert bounds == sorted(bounds, reverse=True)
+    assert sizes == sorted(sizes)
+    assert events[-1].gap == 0
+    assert result.history == tuple(events)
+
+
+def test_data_that_no_selection_fits_are_proven_infeasible():
+    rng = np.random.default_rng(1)
+    problem = cobic.Problem(rng.standard_normal((60, 8)), np.arange(60) % 2)
+    result = solve(problem)
+    assert result.status == "infeasible"
+    checked = cobic.verify(problem, result.certificate)
+    assert (checked.ok, checked.upper_bound, checked.reason) == (True, 0, "no selection is consistent")
+
+
+def test_many_classes_do_not_hang():
+    data = cobic.datasets.make_expression(400, class_sizes=(4,) * 9, test_sizes=None, contaminated=0.03, seed=2)
+    started = time.monotonic()
+    result = solve(data.problem(), time_limit=5)
+    assert time.monotonic() - started < 7
+    assert cobic.verify(data.problem(), result.certificate).ok
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.5, "many"])
+def test_max_programs_must_be_a_positive_whole_number(value):
+    with pytest.raises(cobic.InputError, match="max_programs"):
+        solve(cobic.Problem([[3, 1, 2], [1, 4, 2], [0, 1, 1]], ["a", "b", "a"]), max_programs=value)

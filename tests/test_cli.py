@@ -75,7 +75,12 @@ def test_select_then_classify(table, tmp_path, capsys):
     told = capsys.readouterr().out
     assert "Kept" in told
     assert "Read 38 samples × 150 features, samples in rows; classes A: 27, B: 11." in told
-    assert sorted(path.name for path in out.iterdir()) == ["model.json", "run.json", "selection.csv"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "certificate.json",
+        "model.json",
+        "run.json",
+        "selection.csv",
+    ]
     listed = pd.read_csv(out / "selection.csv")
     summary = json.loads((out / "run.json").read_text())
     assert listed.shape[0] == 150
@@ -133,7 +138,7 @@ def test_method_options_reach_the_method(table, capsys):
         (["select", "{table}", "--labels", "class", "--alpha", "much"], "invalid float value"),
         (["select", "{table}", "--labels", "class", "--alpha", "-1"], "alpha is -1"),
         (["select", "{table}", "--labels", "class", "--beta", "0.5"], "beta is 0.5"),
-        (["select", "{table}", "--labels", "class", "--json", "--method", "magic"], "choose one of bilevel-vns"),
+        (["select", "{table}", "--labels", "class", "--json", "--method", "magic"], "choose one of certified"),
         (["select", "{table}", "--labels", "class", "--json", "--time-limit", "-1"], "time_limit is -1"),
         (["select", "{table}", "--labels", "class", "--features-in-rows"], "looks transposed"),
         (["select", "{table}", "--labels", "class", "--out", "{table}/sub"], "cannot write"),
@@ -293,7 +298,7 @@ def test_progress_goes_to_a_terminal_only(table):
 
 
 def test_help_shows_an_example_for_every_command(capsys):
-    for command in ("demo", "select", "classify", "reproduce", "datasets"):
+    for command in ("demo", "select", "classify", "verify", "reproduce", "datasets"):
         with pytest.raises(SystemExit):
             main([command, "--help"])
         assert f"example: cobic {command}" in capsys.readouterr().out

@@ -108,6 +108,7 @@ def imports(path):
                 "cli/classify.py",
                 "cli/demo.py",
                 "cli/datasets.py",
+                "cli/verify.py",
                 "cli/reproduce.py",
                 "__main__.py",
             },

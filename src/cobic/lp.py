@@ -19,6 +19,8 @@ _OPTIONS: dict[str, bool | int | str] = {
     "simplex_scale_strategy": 0,
     "presolve": "off",
 }
+# Programs with fewer entries take a few milliseconds at most.
+_TOO_SMALL_TO_INTERRUPT = 200_000
 # For the rare program on which the fast settings fail numerically.
 _CAREFUL_OPTIONS: dict[str, bool | int | str] = {"simplex_scale_strategy": 2, "presolve": "on"}
 
@@ -193,7 +195,13 @@ class BranchingLp:
         self._solver = LpSolver(budget)
         self._budget, self._highs = budget, self._solver.highs
         self._lower, self._upper = program.lower.copy(), program.upper.copy()
+        if program.values.size < _TOO_SMALL_TO_INTERRUPT:
+            self._run_through()
         self._solver.load(program)
+
+    def _run_through(self) -> None:
+        """Let small programs run through: asking during them would take longer than they do."""
+        self._highs.stopCallback(highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt)
 
     def bound(self, columns: NDArray[np.intp], lower: Floats, upper: Floats) -> None:
         """Set the bounds of some columns; the rest stay as they are."""

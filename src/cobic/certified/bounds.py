@@ -9,9 +9,9 @@ Exactly n_r features of F_r are selected, so this is at most
 
     v(n)  =  Σ_r P_r(n_r)  −  Σ λα,      P_r(n) = mean of the n largest e_i in F_r.
 
-In a consistent selection every margin is positive, hence v(n) > 0. So **λ excludes every n with v(n) ≤ 0**: a proof that
-takes one pass over the data and a sort, valid for any λ, found by whatever means. By linear programming duality some λ
-excludes n whenever the continuous relaxation at n is infeasible: nothing is lost to the linear program.
+In a consistent selection every margin is positive, hence v(n) > 0. So **λ excludes every n with v(n) ≤ 0**: a proof
+that takes one pass over the data and a sort, valid for any λ, found by whatever means. By linear programming duality
+some λ excludes n whenever the continuous relaxation at n is infeasible: nothing is lost to the linear program.
 
 P_r decreases with n, so with n every larger count vector is excluded as well: to prove that no selection has T or more
 features it is enough to exclude all n with Σ n_r = T exactly.
@@ -92,14 +92,14 @@ class Cut:
 def rounding_error(problem: Problem, multipliers: Floats) -> float:
     """How far below zero v must come out in floating point to be certainly below zero.
 
-    A sum of t terms has an error of at most t·ε/2 times the sum of their sizes; here that holds for the scores, for their
-    sums over the features, and for what is put together from these. Four times as much is asked for as can be proven,
-    so that who checks with another order of summation comes to the same verdict.
+    A sum of t terms has an error of at most t·ε/2 times the sum of their sizes; here that holds for the scores, for
+    their sums over the features, and for what is put together from these. More is asked for than can be proven, so that
+    who checks with another order of summation comes to the same verdict.
     """
     terms = problem.n_samples + problem.n_features + problem.comparisons.other.shape[1] + 24
-    size = (multipliers * (1.0 + problem.comparisons.factor)).sum(axis=1) @ problem.row_scale()
-    offset = multipliers.sum(axis=1) @ problem.alpha
-    return 8 * _EPS * (terms * float(size) + 8 * float(offset))
+    size = float((multipliers * (1.0 + problem.comparisons.factor)).sum(axis=1) @ problem.row_scale())
+    offset = float(multipliers.sum(axis=1) @ problem.alpha)
+    return float(8 * _EPS * (terms * size + 8 * offset))
 
 
 def class_scores(problem: Problem, pull: Floats) -> Floats:

@@ -1,9 +1,9 @@
 """Excluding all count vectors of one total: a tree of boxes, each leaf excluded by one vector of multipliers.
 
-The counts n with Σ n_r = T form a simplex of whole numbers. A box of it is settled if some cut found so far bounds v(n) by
-zero over the whole box. Otherwise look at one point of the box: if a cut excludes the point, the box is split there; if
-none does, the relaxation is solved at the point and gives a new cut — or shows that the point is *open*: a fractional
-selection with these counts exists. So linear programs are solved only where all earlier ones together say nothing.
+The counts n with Σ n_r = T form a simplex of whole numbers. A box of it is settled if some cut found so far bounds
+v(n) by zero over the whole box. Otherwise look at one point of the box: if a cut excludes the point, the box is split
+there; if none does, the relaxation is solved at the point and gives a new cut, or shows that the point is *open*: a
+fractional selection with these counts exists. So linear programs are solved only where all earlier ones say nothing.
 """
 
 from dataclasses import dataclass, field
@@ -125,7 +125,8 @@ class Brancher:
         while (excess := int(wanted.sum()) - (total - self._sizes.size)) != 0:
             movable = wanted > 0 if excess > 0 else wanted < room
             wanted[np.flatnonzero(movable)[np.argmax((room if excess < 0 else wanted)[movable])]] -= np.sign(excess)
-        return wanted + 1
+        counts: Integers = wanted + 1
+        return counts
 
     def _visit(self, work: "_Work", point: Integers) -> bool:
         """Solve the relaxation at a point; False if the budget ran out."""
@@ -170,7 +171,7 @@ class _Work:
         width = self.high - self.low
         missing = self.slice.total - self.low.sum(axis=1)
         share = missing / np.maximum(width.sum(axis=1), 1)
-        points = self.low + np.floor(share[:, None] * width).astype(np.int64)
+        points: Integers = self.low + np.floor(share[:, None] * width).astype(np.int64)
         for cls in range(points.shape[1]):
             step = np.minimum(self.high[:, cls] - points[:, cls], self.slice.total - points.sum(axis=1))
             points[:, cls] += step

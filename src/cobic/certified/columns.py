@@ -1,9 +1,9 @@
 """Integer selections at fixed counts: found, or proven not to exist, by branching on features.
 
-At an open point the relaxation has a fractional selection with positive margins. Only few features are in question: those
-whose exclusion or inclusion would not already push the bound v below zero (:func:`_flip_losses`). Branching on the
-fractional ones, most effective first (strong branching: both children of a candidate are solved before one is chosen),
-either meets an integral selection with positive margins or closes every leaf by multipliers that a reader can check.
+At an open point the relaxation has a fractional selection with positive margins. Only few features are in question:
+those whose other value would not already push the bound v to zero. Branching on the fractional ones, most effective
+first (strong branching: both children of a candidate are solved before one is chosen), either meets an integral
+selection with positive margins or closes every leaf by multipliers that a reader can check.
 """
 
 from dataclasses import dataclass
@@ -26,23 +26,6 @@ _PATIENCE = 4
 _THOROUGH_DEPTH = 2
 _ACTIVE = 250
 _INCOMING = 100
-
-
-@dataclass
-class Effort:
-    """How much a search may do.
-
-    Attributes
-    ----------
-    nodes : int
-        Nodes of the tree.
-    features : int or None
-        Most features to branch on, the others standing at their value at the root: better for finding a selection, but
-        what is closed is then not proven.
-    """
-
-    nodes: int
-    features: int | None = None
 
 
 class _Found(Exception):
@@ -81,35 +64,61 @@ class ColumnSearch:
         self._problem, self._relaxation, self._budget = problem, relaxation, budget
         self._incumbent, self._proof = incumbent, proof
 
-    def settle(self, point: CountSolution, effort: Effort) -> list[Token] | None:
-        """Find a selection with the counts of an open point, or prove that there is none.
+    def close(self, point: CountSolution, programs: int) -> list[Token] | None:
+        """Prove that no selection has the counts of an open point, or find one.
 
         Parameters
         ----------
         point : CountSolution
             The relaxation there, solved to optimality.
-        effort : Effort
-            Used up as the search goes on.
+        programs : int
+            Linear programs that may be spent.
 
         Returns
         -------
         list of tokens or None
             The proof that there is none; None if a selection was found (the incumbent has it) or nothing was decided.
         """
-        tree = _Tree(self, point, effort)
         try:
-            tokens = tree.tokens()
-            return tokens if effort.features is None else None
+            return _Tree(self, point, programs).tokens()
         except (_Found, _GivenUp):
             return None
+
+    def dive(self, point: CountSolution, features: int, programs: int, rng: np.random.Generator) -> bool:
+        """Look for a selection with the counts of an open point: one path down the tree, by chance a little different.
+
+        Parameters
+        ----------
+        point : CountSolution
+            The relaxation there, solved to optimality.
+        features : int
+            How many features to decide on; the others stand as in the relaxation.
+        programs : int
+            Linear programs that may be spent.
+        rng : numpy.random.Generator
+            What makes two dives differ.
+
+        Returns
+        -------
+        bool
+            Whether a selection was found; the incumbent has it.
+        """
+        try:
+            _Tree(self, point, programs, features).dive(rng)
+        except _Found:
+            return True
+        except _GivenUp:
+            pass
+        return False
 
 
 class _Tree:
     """The tree at one count vector; features are known by their place among those left free at the root."""
 
-    def __init__(self, search: ColumnSearch, point: CountSolution, effort: Effort) -> None:
+    def __init__(self, search: ColumnSearch, point: CountSolution, programs: int, features: int | None = None) -> None:
         problem = search._problem
-        self._search, self._effort, self._counts = search, effort, point.counts
+        self._search, self._counts = search, point.counts
+        self._last_program = search._budget.lps + programs
         self._root_cut = point.cut
         multipliers = point.cut.multipliers.astype(np.float64)
         scores = point.cut.scores
@@ -119,8 +128,8 @@ class _Tree:
         value, losses, preferred = self._top(scores[selectable], values, -point.cut.offset)
         self._hopeless = value <= -point.cut.error
         forced = value - losses <= -point.cut.error
-        if effort.features is not None and int((~forced).sum()) > effort.features:
-            forced |= losses > np.partition(losses, effort.features)[effort.features]
+        if features is not None and int((~forced).sum()) > features:
+            forced |= losses > np.partition(losses, features)[features]
         self._fixed_in = np.zeros(problem.n_features, dtype=np.bool_)
         self._fixed_in[selectable[forced & (preferred == _IN)]] = True
         free = np.flatnonzero(~forced)
@@ -128,6 +137,7 @@ class _Tree:
         self._features, self._assumed = selectable[free], preferred[free]
         self._of = self._of[free]
         self._gather(multipliers.shape[1])
+        self._rows = self._tight_rows(point)
         self._effect = _Effects(free.size)
         self._active = np.zeros(free.size, dtype=np.bool_)
         self._activate(np.argsort(losses[free], kind="stable")[:_ACTIVE])
@@ -145,6 +155,23 @@ class _Tree:
         self._already = problem.counts(self._fixed_in)
         self._safe = np.repeat(problem.margin_errors, per_sample)
 
+    def _tight_rows(self, point: CountSolution) -> Integers:
+        """The comparisons that matter: those with a multiplier, and as many again that come next."""
+        problem = self._search._problem
+        margins = problem.comparisons.margins(problem.sums(point.x) / self._counts).ravel()
+        weighted = np.flatnonzero(point.cut.multipliers.ravel())
+        return np.union1d(weighted, np.argsort(margins, kind="stable")[: 2 * weighted.size + 4])
+
+    def _add_missing_rows(self, x: Floats) -> bool:
+        """Take comparisons into the program that a solution violates; tell whether there were any."""
+        margins = self._base + self._effects.T @ (x / self._counts[self._of])
+        margins[self._rows] = np.inf
+        missing = np.flatnonzero(margins < -1e-9 * self._row_scale)
+        if missing.size:
+            self._rows = np.union1d(self._rows, missing)
+            self._activate(missing[:0])
+        return missing.size > 0
+
     def _activate(self, places: Integers) -> None:
         """Take more features into the linear program; the others stand at the value they had at the root."""
         self._active[places] = True
@@ -152,7 +179,7 @@ class _Tree:
         standing = self._fixed_in.copy()
         standing[self._features[~self._active & (self._assumed == _IN)]] = True
         search = self._search
-        program = search._relaxation.program(self._features[self._in_lp], standing, self._counts)
+        program = search._relaxation.program(self._features[self._in_lp], standing, self._counts, self._rows)
         self._lp = BranchingLp(program, search._budget)
 
     def tokens(self) -> list[Token]:
@@ -163,11 +190,31 @@ class _Tree:
         values = np.full(self._features.size, _FREE, dtype=np.int8)
         return [["fix", root], *self._explore(values, 0)]
 
+    def dive(self, rng: np.random.Generator) -> None:
+        """Decide features one by one, those with the largest effect first, each the way that keeps more margin."""
+        values: Values = np.full(self._features.size, _FREE, dtype=np.int8)
+        size = np.abs(self._effects).max(axis=1)
+        while self._solve(values) > 0:
+            solution = self._lp.solution()
+            x = self._whole_solution(solution.x[:-1], values)
+            if self._add_missing_rows(x):
+                continue
+            self._price(solution.duals, values)
+            self._try_rounding(x, values)
+            away = np.minimum(x, 1.0 - x)
+            places = np.flatnonzero((away > _FRACTIONAL) & (values == _FREE))
+            if places.size == 0:
+                return
+            chance = 1.0 + 0.5 * rng.random(places.size)
+            place = places[np.argmax(size[places] * away[places] * chance)]
+            margins = []
+            for value in (_OUT, _IN):
+                values[place] = value
+                margins.append(self._solve(values))
+            values[place] = _IN if margins[_IN] >= margins[_OUT] else _OUT
+
     def _explore(self, values: Values, depth: int) -> list[Token]:
         """Close a node; raises when a selection is found or the effort is spent."""
-        self._effort.nodes -= 1
-        if self._effort.nodes < 0:
-            raise _GivenUp
         before: list[Token] = []
         after: list[Token] = []
         while True:
@@ -181,6 +228,8 @@ class _Tree:
             if fixing is not None:
                 before.append(["fix", fixing])
             x = self._whole_solution(solution.x[:-1], values)
+            if best > 0 and self._add_missing_rows(x):
+                continue
             self._try_rounding(x, values)
             candidates = self._fractional(x, values)
             if candidates.size == 0:
@@ -245,7 +294,7 @@ class _Tree:
             inside = values[self._in_lp]
             lower, upper = (inside == _IN).astype(np.float64), (inside != _OUT).astype(np.float64)
             self._lp.bound(np.arange(inside.size), lower, upper)
-            best = self._lp.maximum()
+            best = self._lp.maximum() if self._search._budget.lps < self._last_program else None
             if best is None:
                 raise _GivenUp
             incoming = self._incoming(values, best)
@@ -291,11 +340,12 @@ class _Tree:
         return None, self._record(whole)
 
     def _whole(self, duals: Floats) -> Integers:
-        multipliers = np.maximum(duals[: self._base.size], 0.0) / self._row_scale
+        multipliers = np.zeros(self._base.size)
+        multipliers[self._rows] = np.maximum(duals[: self._rows.size], 0.0) / self._row_scale[self._rows]
         return whole_numbers(multipliers.reshape(self._shape))[0]
 
     def _bound(self, whole: Integers, values: Values) -> tuple[float, Floats, Values, float]:
-        """v over the selections of a node, what changing each free feature costs, its preferred value, and the error."""
+        """Bound v on a node, what the other value of each free feature costs, its preferred value, and the error."""
         weights = whole.astype(np.float64)
         flat = weights.ravel()
         value, losses, preferred = self._top(self._effects @ flat, values, float(flat @ self._base))
@@ -348,7 +398,9 @@ class _Tree:
                 fruitless += 1
                 if fruitless >= _PATIENCE and depth > _THOROUGH_DEPTH:
                     break
-        assert chosen is not None  # noqa: S101
+        if chosen is None:
+            message = "there is nothing to branch on"
+            raise AssertionError(message)
         return chosen
 
     def _children(self, place: int, values: Values, lp: BranchingLp, basis: object) -> "_Choice":

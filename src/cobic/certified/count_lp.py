@@ -133,32 +133,49 @@ class CountRelaxation:
         whole, factor = whole_numbers(multipliers.reshape(problem.n_samples, -1))
         return x, Cut(problem, whole, counts), -solution.duals[n_rows:] * counts * factor
 
-    def program(self, features: Integers, fixed: Bools, counts: Integers) -> LinearProgram:
-        """The program over `features`, which come class by class, and s as the last column."""
-        problem, n_rows = self._problem, self._sample.size
+    def program(
+        self, features: Integers, fixed: Bools, counts: Integers, rows: Integers | None = None
+    ) -> LinearProgram:
+        """The program over some features, which come class by class, with s as its last column.
+
+        Parameters
+        ----------
+        features : ndarray
+            The features in play.
+        fixed : ndarray of bool, shape (n_features,)
+            Features that are selected besides.
+        counts : ndarray of shape (k,)
+            How many features of each class are selected.
+        rows : ndarray, optional
+            The comparisons to be kept, as running indices; all by default.
+        """
+        problem = self._problem
+        rows = np.arange(self._sample.size) if rows is None else rows
+        sample, scale = self._sample[rows], self._scale[self._sample[rows]]
         classes, gathered = problem.feature_classes[features], problem.matrix.columns(features).T
-        lengths, rows, values = [], [], []
+        lengths, places, values = [], [], []
         for cls, coefficients in enumerate(self._coefficients):
-            involved, mine = np.flatnonzero(coefficients), classes == cls
-            sample, size = self._sample[involved], int(mine.sum())
-            block = gathered[mine][:, sample] * (coefficients[involved] / (counts[cls] * self._scale[sample]))
+            involved, mine = np.flatnonzero(coefficients[rows]), classes == cls
+            size = int(mine.sum())
+            weights = coefficients[rows[involved]] / (counts[cls] * scale[involved])
+            block = gathered[mine][:, sample[involved]] * weights
             values.append(np.hstack([block, np.ones((size, 1))]).ravel())
-            rows.append(np.tile(np.append(involved, n_rows + cls), size))
+            places.append(np.tile(np.append(involved, rows.size + cls), size))
             lengths.append(np.full(size, involved.size + 1))
-        rows.append(np.arange(n_rows))
-        values.append(-self._unit[self._sample])
-        lengths.append(np.array([n_rows]))
-        already = problem.comparisons.margins(problem.sums(fixed.astype(np.float64)) / counts)
+        values.append(-self._unit[sample])
+        places.append(np.arange(rows.size))
+        lengths.append(np.array([rows.size]))
+        already = problem.comparisons.margins(problem.sums(fixed.astype(np.float64)) / counts).ravel()[rows]
         left = counts - problem.counts(fixed)
         return LinearProgram(
             starts=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int32),
-            rows=np.concatenate(rows).astype(np.int32),
+            rows=np.concatenate(places).astype(np.int32),
             values=np.concatenate(values),
             gain=np.append(np.zeros(features.size), 1.0),
             lower=np.append(np.zeros(features.size), -np.inf),
             upper=np.append(np.ones(features.size), np.inf),
-            row_lower=np.concatenate([-already.ravel() / self._scale[self._sample], left]),
-            row_upper=np.concatenate([np.full(n_rows, np.inf), left]),
+            row_lower=np.concatenate([-already / scale, left]),
+            row_upper=np.concatenate([np.full(rows.size, np.inf), left]),
         )
 
     def _wrongly_fixed(self, scores: Floats, thresholds: Floats, inside: Bools, fixed: Bools) -> Integers:

@@ -8,15 +8,20 @@ import numpy as np
 from cobic.budget import Budget, Incumbent
 from cobic.certified.branching import Brancher, Slice
 from cobic.certified.certificate import Multipliers, Token, make_certificate
-from cobic.certified.columns import ColumnSearch, Effort
+from cobic.certified.columns import ColumnSearch
 from cobic.certified.count_lp import CountRelaxation, CountSolution
 from cobic.matrix import Floats
 from cobic.problem import Problem
 
-_QUICK_NODES = 12
-_FIND_NODES = 60
-_FIND_FEATURES = 250
-_FIND_POINTS = 3
+# What may be spent at a time, in linear programs (about a millisecond each).
+_QUICK = 200
+_THOROUGH = 1500
+_DIVE = 400
+_DIVE_POINTS = 8
+_DIVE_FEATURES = (120, 160)
+_FIRST_DIVES = 8
+_MANY_DIVES = 80
+_FEW_POINTS = 6
 _MAX_OPEN = 60
 
 
@@ -48,17 +53,21 @@ class CertifiedSearch:
         When to stop.
     incumbent : Incumbent
         The best selection so far.
-    max_nodes : int
-        How much may be spent on branching on features.
+    rng : numpy.random.Generator
+        What makes dives differ.
+    max_programs : int
+        How many linear programs may be solved in all.
     """
 
-    def __init__(self, problem: Problem, budget: Budget, incumbent: Incumbent, max_nodes: int) -> None:
+    def __init__(
+        self, problem: Problem, budget: Budget, incumbent: Incumbent, rng: np.random.Generator, max_programs: int
+    ) -> None:
         self._problem, self._budget, self._incumbent = problem, budget, incumbent
         self._relaxation = CountRelaxation(problem, budget)
         self._brancher = Brancher(problem, self._relaxation, budget)
         self._proof: list[Multipliers] = []
         self._columns = ColumnSearch(problem, self._relaxation, budget, incumbent, self._proof)
-        self._nodes_left = max_nodes
+        self._rng, self._last_program = rng, max_programs
         self._totals: dict[int, _Total] = {}
         self._near: Floats = problem.feature_class_sizes / problem.n_selectable
         self._least = problem.n_classes - 1  # no consistent selection is smaller than one feature per class
@@ -72,9 +81,8 @@ class CertifiedSearch:
         self._find_bound(int(np.floor(sums.sum() + 1e-6)))
         if not self._done():
             self._descend()
-        while not self._done() and self._nodes_left > 0:
-            if not self._work_on_bound():
-                break
+        if not self._done():
+            self._work_on_gap()
 
     def certificate(self) -> dict[str, Any]:
         """The proof of the present bound."""
@@ -139,63 +147,81 @@ class CertifiedSearch:
         return sorted(total.unsettled, key=lambda index: (-total.points[index].margin, index))
 
     def _descend(self) -> None:
-        """From the bound downwards: exclude a total quickly, or find a selection of that size."""
+        """From the bound downwards: find a selection of a size, or exclude that total."""
         size = self.upper_bound
-        while size > self._incumbent.n_selected and not self._budget.exhausted():
+        while size > self._incumbent.n_selected and not self._spent():
             total = self._settle(size, _MAX_OPEN)
-            ranked = self._ranked(total)
-            if size == self.upper_bound and total.slice.complete:
-                self._close(total, ranked, _QUICK_NODES)
-                ranked = [index for index in ranked if index not in total.closed]
-            if size == self.upper_bound and total.excluded:
+            if self._dive(total, self._ranked(total), _FIRST_DIVES):
+                return
+            if size == self.upper_bound and self._exclude_quickly(total):
                 self._lower_bound_to(size - 1)
-            elif self._find(total, ranked[:_FIND_POINTS]) or self._nodes_left <= 0:
+            elif self._dive(total, self._ranked(total), _FIRST_DIVES):
                 return
             size -= 1
 
-    def _close(self, total: _Total, ranked: list[int], nodes: int) -> None:
-        """Prove open points empty, a few nodes for each."""
-        for index in ranked:
-            if self._done() or self._nodes_left <= 0:
-                return
-            tokens = self._spend(total.points[index], Effort(min(nodes, self._nodes_left)))
-            if tokens is not None:
-                total.closed[index] = tokens
-
-    def _find(self, total: _Total, ranked: list[int]) -> bool:
-        """Look for a selection at open points."""
-        for index in ranked:
-            before = self._incumbent.n_selected
-            self._spend(total.points[index], Effort(min(_FIND_NODES, self._nodes_left), _FIND_FEATURES))
-            if self._incumbent.n_selected > before:
-                return True
-            if self._done() or self._nodes_left <= 0:
+    def _exclude_quickly(self, total: _Total) -> bool:
+        """Exclude a total if most of its open points, the hardest first, turn out to be empty at once."""
+        if not total.slice.complete:
+            return False
+        resisting, allowed = [], max(_FEW_POINTS // 2, len(total.points) // 3)
+        for index in self._ranked(total):
+            resisting += self._close(total, [index], _QUICK)
+            if len(resisting) > allowed:
                 return False
-        return False
+        self._close(total, resisting, _THOROUGH)
+        return total.excluded
 
-    def _spend(self, point: CountSolution, effort: Effort) -> list[Token] | None:
-        allowed = effort.nodes
-        tokens = self._columns.settle(point, effort)
-        self._nodes_left -= allowed - max(effort.nodes, 0)
-        return tokens
+    def _work_on_gap(self) -> None:
+        """Close the gap from below and from above, with growing effort."""
+        programs, dives = _THOROUGH, _MANY_DIVES
+        while not self._spent():
+            at_bound = self._settle(self.upper_bound, _MAX_OPEN)
+            if at_bound.slice.complete and len(at_bound.unsettled) <= _FEW_POINTS:
+                self._close_bound(programs)
+            for size in range(self._incumbent.n_selected + 1, self.upper_bound + 1):
+                total = self._settle(size, _MAX_OPEN)
+                if self._spent() or not self._dive(total, self._ranked(total), dives):
+                    break
+            if self._spent() or not self._close_bound(programs):
+                return
+            programs *= 4
 
-    def _work_on_bound(self) -> bool:
-        """Close the gap from above or from below with growing effort; False if nothing is left to try."""
-        size, nodes = self.upper_bound, 8 * _QUICK_NODES
-        total = self._settle(size, _MAX_OPEN)
-        ranked = self._ranked(total)
-        while not self._done() and self._nodes_left > 0:
-            if total.slice.complete:
-                self._close(total, ranked, nodes)
-                ranked = [index for index in ranked if index not in total.closed]
-                if total.excluded:
-                    self._lower_bound_to(size - 1)
-                    return True
-            if not self._done():
-                self._find(total, ranked)
-            nodes *= 4
+    def _close_bound(self, programs: int) -> bool:
+        """Try to exclude the total at the bound, and the next ones if that succeeds; False if it is out of reach."""
+        while not self._spent():
+            total = self._settle(self.upper_bound, _MAX_OPEN)
             if not total.slice.complete:
                 return False
+            self._close(total, self._ranked(total), programs)
+            if not total.excluded:
+                break
+            self._lower_bound_to(self.upper_bound - 1)
+        return True
+
+    def _spent(self) -> bool:
+        return self._done() or self._budget.lps >= self._last_program
+
+    def _close(self, total: _Total, ranked: list[int], programs: int) -> list[int]:
+        """Prove open points empty, a few linear programs for each; those that are left."""
+        for index in ranked:
+            if self._spent():
+                break
+            allowed = min(programs, self._last_program - self._budget.lps)
+            tokens = self._columns.close(total.points[index], allowed)
+            if tokens is not None:
+                total.closed[index] = tokens
+        return [index for index in ranked if index not in total.closed]
+
+    def _dive(self, total: _Total, ranked: list[int], dives: int) -> bool:
+        """Look for a selection at the most promising open points, in turn."""
+        points = ranked[:_DIVE_POINTS]
+        for turn in range(dives if points else 0):
+            if self._spent():
+                return False
+            point = total.points[points[turn % len(points)]]
+            features = _DIVE_FEATURES[(turn // len(points) + turn) % len(_DIVE_FEATURES)]
+            if self._columns.dive(point, features, min(_DIVE, self._last_program - self._budget.lps), self._rng):
+                return True
         return False
 
 

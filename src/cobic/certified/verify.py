@@ -5,8 +5,8 @@ Read `docs/certificate.md` beside this module; it states what is checked here as
 
     v(n) = Σ_r (mean of the n_r largest e_i in F_r) − Σ λα  >  0,       e_i = Σ_j (weight of sample j in λ) a_ij.
 
-The proof is a tree. Each node stands for the selections with a given total T whose counts lie in a box and whose decided
-features are as decided; its tokens split it, shrink it, or show by one λ that it is empty.
+The proof is a tree. Each node stands for the selections with a given total T whose counts lie in a box and whose
+decided features are as decided; its tokens split it, shrink it, or show by one λ that it is empty.
 """
 
 import hashlib
@@ -182,7 +182,8 @@ class _State:
     """A node of the tree: a box of counts, and which features are decided.
 
     `inside` are the features that are in, `n_in` their numbers by class, `sums` for each sample their sums by class;
-    `free` are the features that are undecided. A node is `void` if it contradicts what is decided: nothing is to be shown.
+    `free` are the features that are undecided. A node is `void` if it contradicts what is decided: nothing is left to
+    show.
     """
 
     low: Integers
@@ -230,7 +231,7 @@ class _Proof:
         left = [root]
         while left:
             state = _within_total(left.pop(), total)
-            token = next(self._tokens, None)
+            token: Any = next(self._tokens, None)
             _require(isinstance(token, list) and bool(token), "the tree ends too early")
             left.extend(reversed(self._children(state, token, total)))
         _require(next(self._tokens, None) is None, "the tree goes on after its end")
@@ -257,7 +258,8 @@ class _Proof:
                 return self._both_values(state, feature)
             case ["fix", int(index)]:
                 return [state if state.void or state.empty else self._fixed(state, index)]
-        raise _Refuted(f"the tree has a token {str(token)[:40]} that is not known")
+        fault = f"the tree has a token {str(token)[:40]} that is not known"
+        raise _Refuted(fault)
 
     def _both_values(self, state: _State, feature: int) -> list[_State]:
         """The node with a feature out, and with it in."""
@@ -290,7 +292,8 @@ class _Proof:
                 case [int(index), int(value)] if 0 <= index < multipliers.size and 0 < value <= 1 << 53:
                     multipliers[index] = value
                 case _:
-                    raise _Refuted("the multipliers are not pairs of an index and a positive whole number")
+                    fault = "the multipliers are not pairs of an index and a positive whole number"
+                    raise _Refuted(fault)
         return multipliers.reshape(shape)
 
     def _evaluated(self, index: int) -> tuple[Floats, float]:

@@ -44,6 +44,15 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def require_labels(arguments: argparse.Namespace) -> None:
+    """Complain if the classes are nowhere."""
+    if arguments.labels is None and arguments.labels_file is None:
+        message = (
+            "say where the classes are: --labels NAME (a column; a row with --features-in-rows) or --labels-file FILE"
+        )
+        raise InputError(message)
+
+
 def read_data(arguments: argparse.Namespace) -> Dataset:
     """Read the table that the arguments of :func:`add_table_arguments` describe."""
     return read_table(
@@ -87,7 +96,9 @@ def live_progress(what: str) -> Iterator[OnProgress | None]:
 
 def _show(spinner: Spinner, what: str, event: Progress) -> None:
     found = "nothing yet" if event.n_selected is None else f"{event.n_selected} features"
-    spinner.update(f"{what}: {found}, at most {event.upper_bound}; {event.lps} LPs, {event.elapsed:.1f} s")
+    gap = "" if event.gap is None else f", gap {event.gap}"
+    parts = f"{event.boxes} open, {event.lps} LPs, {event.elapsed:.1f} s"
+    spinner.update(f"{what}: {found}, at most {event.upper_bound}{gap}; {parts}")
 
 
 def print_json(document: dict[str, Any]) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import NoReturn
 
-from cobic.cli import classify, datasets, demo, reproduce, select
+from cobic.cli import classify, datasets, demo, reproduce, select, verify
 from cobic.cli.common import EXIT_DOES_NOT_CHECK, EXIT_INPUT, EXIT_INTERRUPTED
 from cobic.errors import InputError, ModelError
 
-_COMMANDS = (demo, select, classify, reproduce, datasets)
+_COMMANDS = (demo, select, classify, verify, reproduce, datasets)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,7 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0 done, 2 bad usage or input, 3 proven infeasible, 4 a model that does not check,
+        The exit code: 0 done, 2 bad usage or input, 3 proven infeasible, 4 a certificate or model that
+        does not check,
         130 interrupted.
     """
     arguments = build_parser().parse_args(argv)

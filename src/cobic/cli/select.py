@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from cobic.cli import common
-from cobic.errors import InputError
 from cobic.io import write_folder
 from cobic.io.files import prepare_folder
 from cobic.methods import solve
@@ -32,7 +31,9 @@ def add_parser(commands: Any) -> None:
     margins.add_argument("--beta-rule", choices=("published", "sign-aware"), default="published")
     common.add_method_arguments(parser)
     output = parser.add_argument_group("the answer")
-    output.add_argument("--out", type=Path, metavar="FOLDER", help="write selection.csv, model.json and run.json there")
+    output.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="write selection.csv, model.json, certificate.json, run.json"
+    )
     output.add_argument("--force", action="store_true", help="overwrite files in the folder")
     output.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
@@ -40,11 +41,7 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, select, write, tell."""
-    if arguments.labels is None and arguments.labels_file is None:
-        message = (
-            "say where the classes are: --labels NAME (a column; a row with --features-in-rows) or --labels-file FILE"
-        )
-        raise InputError(message)
+    common.require_labels(arguments)
     options = common.solve_options(arguments)
     data = common.read_data(arguments)
     rules = {"ties": arguments.ties, "beta_rule": arguments.beta_rule}
@@ -82,5 +79,7 @@ def _files(problem: Problem, result: Result, source: str, options: dict[str, Any
     files = {"selection.csv": selection_table(problem, result).to_csv(index=False, lineterminator="\n")}
     if result.consistent:
         files["model.json"] = Model.of(problem, result).to_json()
+    if result.certificate is not None:
+        files["certificate.json"] = json.dumps(result.certificate, allow_nan=False) + "\n"
     files["run.json"] = json.dumps(run_document(problem, result, source, options), indent=2, allow_nan=False) + "\n"
     return files

@@ -2,9 +2,9 @@
 
 1. *Start.* If all features together are consistent there is nothing to do. Otherwise the LP fixed point gives a first
    selection and a good guess of the optimum.
-2. *Bound.* For a total T, all ways to distribute T over the classes are excluded by multipliers, each of which proves by
-   one pass over the data and a sort that no consistent selection has certain counts (:mod:`cobic.certified.bounds`). The
-   smallest excluded T is bracketed (:mod:`cobic.certified.branching`).
+2. *Bound.* For a total T, all ways to distribute T over the classes are excluded by multipliers, each of which proves
+   by one pass over the data and a sort that no consistent selection has certain counts
+   (:mod:`cobic.certified.bounds`). The smallest excluded T is bracketed (:mod:`cobic.certified.branching`).
 3. *Selection.* At the counts that remain, branching on features finds a selection of that size or proves that there is
    none (:mod:`cobic.certified.columns`), from the bound downwards.
 4. *Certificate.* Everything that was proven is written down, for `cobic.verify` or anybody else to check.
@@ -29,9 +29,9 @@ _STARTING_PROGRAMS = 8
 def solve(
     problem: Problem,
     budget: Budget,
-    rng: np.random.Generator,  # noqa: ARG001
+    rng: np.random.Generator,
     *,
-    max_nodes: int = 800,
+    max_programs: int = 9000,
 ) -> Outcome:
     """Find the largest consistent selection and prove that there is no larger one.
 
@@ -42,18 +42,19 @@ def solve(
     budget : Budget
         When to stop.
     rng : numpy.random.Generator
-        Not used: the method is deterministic.
-    max_nodes : int, default=800
-        How many nodes may be spent on branching on features, to close the last unit between selection and bound. Where
-        it is spent before they meet, the result is ``"feasible"`` with the gap that is left; more nodes may close it.
+        What makes repeated searches for a selection differ.
+    max_programs : int, default=9000
+        How many linear programs may be solved, most of them small ones to close the last unit between selection and
+        bound. Where they are spent before the two meet, the result is ``"feasible"`` with the gap that is left; more of
+        them may close it.
 
     Returns
     -------
     Outcome
         The selection, the bound and the certificate.
     """
-    if not isinstance(max_nodes, int) or max_nodes < 0:
-        message = f"max_nodes is {max_nodes!r}: give a whole number of at least 0"
+    if not isinstance(max_programs, int) or max_programs < 1:
+        message = f"max_programs is {max_programs!r}: give a whole number of at least 1"
         raise InputError(message)
     incumbent = Incumbent(problem, budget)
     everything = problem.feature_classes >= 0
@@ -61,7 +62,7 @@ def solve(
         certificate = make_certificate(problem, everything, problem.n_selectable, [], [])
         return Outcome(everything, problem.n_selectable, certificate=certificate)
     x = iterate(problem, budget, incumbent, _STARTING_PROGRAMS)
-    search = CertifiedSearch(problem, budget, incumbent, max_nodes)
+    search = CertifiedSearch(problem, budget, incumbent, rng, max_programs)
     search.run(x)
     if incumbent.support is not None:
         incumbent.offer(raise_margin(problem, incumbent.support, budget))

@@ -77,7 +77,7 @@ def iterate(problem: Problem, budget: Budget, incumbent: Incumbent, max_iteratio
         The last fractional solution; all ones if there was none.
     """
     relaxation, solver = ShareRelaxation(problem), LpSolver(budget)
-    x = (problem.feature_classes >= 0).astype(np.float64)
+    x: Floats = (problem.feature_classes >= 0).astype(np.float64)
     seen = [shares_of(problem, x)]
     for _ in range(max_iterations):
         solution = solver.solve(relaxation.program(seen[-1]))

@@ -1,0 +1,64 @@
+"""`cobic verify`: check a certificate against the data."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from cobic.certified.verify import verify
+from cobic.cli import common
+from cobic.errors import InputError
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "verify",
+        help="check a certificate against the data",
+        description="Rebuild the proof of a certificate from the raw data; no solver takes part.",
+        epilog="example: cobic verify answer/certificate.json leukaemia.csv --labels class",
+    )
+    parser.add_argument("certificate", metavar="CERTIFICATE", help="certificate.json of `cobic select --out`")
+    common.add_table_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read both, check, tell."""
+    common.require_labels(arguments)
+    certificate = _read(Path(arguments.certificate))
+    data = common.read_data(arguments)
+    parameters = certificate.get("problem")
+    known = {"alpha", "beta", "ties", "beta_rule"}
+    if not isinstance(parameters, dict) or set(parameters) != known:
+        print(f"{arguments.certificate} does not hold: it does not say which problem it is about")
+        return common.EXIT_DOES_NOT_CHECK
+    checked = verify(data.problem(**parameters), certificate)
+    if arguments.json:
+        found = {"ok": checked.ok, "n_selected": checked.n_selected, "upper_bound": checked.upper_bound}
+        common.print_json({**found, "reason": checked.reason})
+    elif checked.ok:
+        print(f"Proven for {_margins(parameters)}: {checked.reason}.")
+    else:
+        print(f"{arguments.certificate} does not hold: {checked.reason}")
+    return common.EXIT_DONE if checked.ok else common.EXIT_DOES_NOT_CHECK
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        message = f"there is no file {path}"
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror or error}"
+    except (ValueError, RecursionError):
+        return {}
+    else:
+        return document if isinstance(document, dict) else {}
+    raise InputError(message)
+
+
+def _margins(parameters: dict[str, Any]) -> str:
+    shown = {name: value if isinstance(value, (int, float)) else "one per sample" for name, value in parameters.items()}
+    return f"alpha {shown['alpha']}, beta {shown['beta']}"
