@@ -12,9 +12,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import exactness, linear_programs, methods
+from benchmarks import bound, certified_rows, exactness, linear_programs, methods
 
-SUITES = {"linear-programs": linear_programs.run, "exact-check": exactness.run, "methods": methods.run}
+SUITES = {
+    "bound": bound.run,
+    "certified": certified_rows.run,
+    "linear-programs": linear_programs.run,
+    "exact-check": exactness.run,
+    "methods": methods.run,
+}
 RESULTS = Path(__file__).parent / "results"
 
 
