@@ -17,8 +17,10 @@ from cobic.problem import Problem
 _QUICK = 200
 _THOROUGH = 1500
 _DIVE = 400
+_SETTING_UP = 15
 _DIVE_POINTS = 8
-_DIVE_FEATURES = (120, 160)
+_DIVE_FEATURES = (120, 160, 120)
+_CLOSE_DIVES = 2
 _FIRST_DIVES = 8
 _MANY_DIVES = 80
 _FEW_POINTS = 6
@@ -32,6 +34,7 @@ class _Total:
     slice: Slice
     points: list[CountSolution]
     closed: dict[int, list[Token]]
+    optimised: set[int]
 
     @property
     def unsettled(self) -> list[int]:
@@ -79,6 +82,7 @@ class CertifiedSearch:
         if sums.all():
             self._near = sums / sums.sum()
         self._find_bound(int(np.floor(sums.sum() + 1e-6)))
+        self._come_close()
         if not self._done():
             self._descend()
         if not self._done():
@@ -134,17 +138,28 @@ class CertifiedSearch:
         if known is not None and (known.slice.complete or max_open <= len(known.points)):
             return known
         slice_ = self._brancher.settle(total, self._near, max_open)
-        self._totals[total] = _Total(slice_, list(slice_.open_points), {})
+        self._totals[total] = _Total(slice_, list(slice_.open_points), {}, set())
         return self._totals[total]
 
     def _ranked(self, total: _Total) -> list[int]:
         """Unsettled open points of a total, the largest possible margin first."""
         for index in total.unsettled:
-            solution = self._relaxation.solve(total.points[index].counts, to_optimality=True)
-            if solution is None:
-                break
-            total.points[index] = solution
+            if index not in total.optimised:
+                solution = self._relaxation.solve(total.points[index].counts, to_optimality=True)
+                if solution is None:
+                    break
+                total.points[index] = solution
+                total.optimised.add(index)
         return sorted(total.unsettled, key=lambda index: (-total.points[index].margin, index))
+
+    def _come_close(self) -> None:
+        """A quick way down from the bound, so that a good selection exists early."""
+        for size in range(self.upper_bound, self._floor, -1):
+            if self._spent():
+                return
+            total = self._settle(size, max_open=0)
+            if self._dive(total, self._ranked(total), _CLOSE_DIVES):
+                return
 
     def _descend(self) -> None:
         """From the bound downwards: find a selection of a size, or exclude that total."""
@@ -163,54 +178,56 @@ class CertifiedSearch:
         """Exclude a total if most of its open points, the hardest first, turn out to be empty at once."""
         if not total.slice.complete:
             return False
-        resisting, allowed = [], max(_FEW_POINTS // 2, len(total.points) // 3)
-        for index in self._ranked(total):
-            resisting += self._close(total, [index], _QUICK)
-            if len(resisting) > allowed:
-                return False
-        self._close(total, resisting, _THOROUGH)
+        resisting = self._close(total, self._ranked(total), _QUICK, max(_FEW_POINTS // 2, len(total.points) // 3))
+        if resisting is not None:
+            self._close(total, resisting, _THOROUGH, len(resisting))
         return total.excluded
 
     def _work_on_gap(self) -> None:
         """Close the gap from below and from above, with growing effort."""
-        programs, dives = _THOROUGH, _MANY_DIVES
+        programs, few = _THOROUGH, _FEW_POINTS
         while not self._spent():
             at_bound = self._settle(self.upper_bound, _MAX_OPEN)
-            if at_bound.slice.complete and len(at_bound.unsettled) <= _FEW_POINTS:
+            if at_bound.slice.complete and len(at_bound.unsettled) <= few:
                 self._close_bound(programs)
+                programs *= 4
             for size in range(self._incumbent.n_selected + 1, self.upper_bound + 1):
                 total = self._settle(size, _MAX_OPEN)
-                if self._spent() or not self._dive(total, self._ranked(total), dives):
+                if self._spent() or not self._dive(total, self._ranked(total), _MANY_DIVES):
                     break
-            if self._spent() or not self._close_bound(programs):
-                return
-            programs *= 4
+            few *= 2
 
-    def _close_bound(self, programs: int) -> bool:
-        """Try to exclude the total at the bound, and the next ones if that succeeds; False if it is out of reach."""
+    def _close_bound(self, programs: int) -> None:
+        """Try to exclude the total at the bound, and the next ones if that succeeds."""
         while not self._spent():
             total = self._settle(self.upper_bound, _MAX_OPEN)
             if not total.slice.complete:
-                return False
-            self._close(total, self._ranked(total), programs)
+                return
+            self._close(total, self._ranked(total), programs, _FEW_POINTS // 2)
             if not total.excluded:
-                break
+                return
             self._lower_bound_to(self.upper_bound - 1)
-        return True
 
     def _spent(self) -> bool:
         return self._done() or self._budget.lps >= self._last_program
 
-    def _close(self, total: _Total, ranked: list[int], programs: int) -> list[int]:
-        """Prove open points empty, a few linear programs for each; those that are left."""
+    def _programs_left(self) -> int:
+        """Linear programs that may still be solved; setting up a tree is charged as some of them."""
+        self._last_program -= _SETTING_UP
+        return max(1, self._last_program - self._budget.lps)
+
+    def _close(self, total: _Total, ranked: list[int], programs: int, may_resist: int) -> list[int] | None:
+        """Prove open points empty, a few linear programs for each; those that resist, None if they are too many."""
+        resisting: list[int] = []
         for index in ranked:
-            if self._spent():
-                break
-            allowed = min(programs, self._last_program - self._budget.lps)
-            tokens = self._columns.close(total.points[index], allowed)
+            if self._spent() or len(resisting) > may_resist:
+                return None
+            tokens = self._columns.close(total.points[index], min(programs, self._programs_left()))
             if tokens is not None:
                 total.closed[index] = tokens
-        return [index for index in ranked if index not in total.closed]
+            else:
+                resisting.append(index)
+        return resisting
 
     def _dive(self, total: _Total, ranked: list[int], dives: int) -> bool:
         """Look for a selection at the most promising open points, in turn."""
@@ -220,7 +237,7 @@ class CertifiedSearch:
                 return False
             point = total.points[points[turn % len(points)]]
             features = _DIVE_FEATURES[(turn // len(points) + turn) % len(_DIVE_FEATURES)]
-            if self._columns.dive(point, features, min(_DIVE, self._last_program - self._budget.lps), self._rng):
+            if self._columns.dive(point, features, min(_DIVE, self._programs_left()), self._rng):
                 return True
         return False
 

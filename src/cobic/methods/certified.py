@@ -31,7 +31,7 @@ def solve(
     budget: Budget,
     rng: np.random.Generator,
     *,
-    max_programs: int = 9000,
+    max_programs: int = 14_000,
 ) -> Outcome:
     """Find the largest consistent selection and prove that there is no larger one.
 
@@ -43,7 +43,7 @@ def solve(
         When to stop.
     rng : numpy.random.Generator
         What makes repeated searches for a selection differ.
-    max_programs : int, default=9000
+    max_programs : int, default=14000
         How many linear programs may be solved, most of them small ones to close the last unit between selection and
         bound. Where they are spent before the two meet, the result is ``"feasible"`` with the gap that is left; more of
         them may close it.
