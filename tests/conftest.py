@@ -6,8 +6,14 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from hypothesis import settings
 
 import cobic
+
+# The same examples on every run, so that a red test means a changed program; HYPOTHESIS_PROFILE=explore draws new ones.
+settings.register_profile("steady", derandomize=True, database=None)
+settings.register_profile("explore")
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 KINDS = {
     "C": np.ascontiguousarray,

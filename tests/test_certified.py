@@ -19,7 +19,7 @@ def solve(problem, **options):
     return cobic.solve(problem, method="certified", **options)
 
 
-@settings(max_examples=2500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=2200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     data=st.data(),
     instance=st.one_of(instances(values=TAME, max_features=8), instances(values=ROUGH, max_features=7)),
@@ -134,6 +134,13 @@ FORGERIES = {
     "no tree": lambda c: {"tree": []},
     "a moved edge": with_a_moved_edge,
     "weak multipliers": with_weak_multipliers,
+    "zero multipliers": lambda c: {"multipliers": [[] for _ in c["multipliers"]]},
+    "zero multipliers and slopes": lambda c: {
+        "multipliers": [[]],
+        "slopes": [0.0],
+        "tree": [["cut", 0]],
+        "upper_bound": len(c["selected"]),
+    },
     "negative multipliers": lambda c: {"multipliers": [[[i, -v] for i, v in each] for each in c["multipliers"]]},
     "multipliers out of range": lambda c: {"multipliers": [[[10**6, 1]] for _ in c["multipliers"]]},
     "an unknown step": lambda c: {"tree": [["trust", "me"], *c["tree"]]},
@@ -250,3 +257,17 @@ def test_many_classes_do_not_hang():
 def test_max_programs_must_be_a_positive_whole_number(value):
     with pytest.raises(cobic.InputError, match="max_programs"):
         solve(cobic.Problem([[3, 1, 2], [1, 4, 2], [0, 1, 1]], ["a", "b", "a"]), max_programs=value)
+
+
+def test_numbers_that_the_linear_programs_cannot_cope_with_are_still_decided():
+    X = np.zeros((6, 7))
+    X[0] = [1, 2, 0, 2, -1e6, 1, -1e6]
+    X[1] = [1e6, 1, 0, 1.5, 0, 0, 1]
+    X[2] = [0, 0, 0, 3, 1e16, 0, -1]
+    X[3] = [1e6, 1, 0, 1.5, 1, 0, 0]
+    X[4, 3], X[5, 2] = 1, 1
+    y = [1, 2, 2, 0, 2, 1]
+    problem = cobic.Problem(X, y)
+    result = solve(problem)
+    assert result.upper_bound == result.n_selected == Oracle(X, y).optimum()
+    assert cobic.verify(problem, result.certificate).ok

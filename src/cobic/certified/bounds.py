@@ -96,6 +96,8 @@ def rounding_error(problem: Problem, multipliers: Floats) -> float:
     their sums over the features, and for what is put together from these. More is asked for than can be proven, so that
     who checks with another order of summation comes to the same verdict.
     """
+    if not multipliers.any():
+        return np.inf  # λ = 0 proves nothing, whatever v says
     terms = problem.n_samples + problem.n_features + problem.comparisons.other.shape[1] + 24
     size = float((multipliers * (1.0 + problem.comparisons.factor)).sum(axis=1) @ problem.row_scale())
     offset = float(multipliers.sum(axis=1) @ problem.alpha)

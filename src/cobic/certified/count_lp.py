@@ -192,5 +192,6 @@ class CountRelaxation:
 
 def whole_numbers(multipliers: Floats) -> tuple[Integers, float]:
     """Multipliers as whole numbers, and the factor between."""
-    factor = _PRECISION / max(float(multipliers.max()), float(np.finfo(np.float64).tiny))
+    largest = float(multipliers.max())
+    factor = _PRECISION / largest if largest > 1e-200 else 0.0
     return np.round(multipliers * factor).astype(np.int64), factor

@@ -294,6 +294,7 @@ class _Proof:
                 case _:
                     fault = "the multipliers are not pairs of an index and a positive whole number"
                     raise _Refuted(fault)
+        _require(bool(multipliers.any()), "multipliers that are all zero prove nothing")
         return multipliers.reshape(shape)
 
     def _evaluated(self, index: int) -> tuple[Floats, float]:
