@@ -13,7 +13,7 @@ from oracle import Oracle
 from strategies import instances, margins
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=2000, deadline=None)
 @given(
     data=st.data(),
     instance=instances(),
