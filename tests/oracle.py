@@ -10,7 +10,9 @@ def mean(values):
 
 
 class Oracle:
-    def __init__(self, X, y, alpha=0, beta=1, ties="first", beta_rule="published"):
+    def __init__(
+        self, X, y, alpha=0, beta=1, ties="first", beta_rule="published", fixed_in=(), fixed_out=(), groups=None
+    ):
         self.X = [[Fraction(float(value)) for value in row] for row in X]
         self.n, self.m = len(self.X), len(self.X[0])
         self.y = list(y)
@@ -18,6 +20,7 @@ class Oracle:
         self.alpha = self._vector(alpha)
         self.beta = self._vector(beta)
         self.beta_rule = beta_rule
+        self.fixed_in, self.fixed_out, self.groups = set(fixed_in), set(fixed_out), groups
         self.leads = []
         self.feature_classes = [self._class_of(i, ties) for i in range(self.m)]
 
@@ -55,12 +58,37 @@ class Oracle:
             )
         return worst
 
-    def is_consistent(self, support):
-        if any(chosen and cls < 0 for chosen, cls in zip(support, self.feature_classes)):
+    def admits(self, support):
+        chosen = {i for i in range(self.m) if support[i]}
+        if any(self.feature_classes[i] < 0 for i in chosen) or chosen & self.fixed_out or self.fixed_in - chosen:
             return False
-        margins = self.margins(support)
+        for i in range(self.m):
+            for other in range(self.m):
+                same = self.groups is not None and self.groups[i] is not None and self.groups[i] == self.groups[other]
+                if same and support[i] != support[other]:
+                    return False
+        return True
+
+    def is_consistent(self, support):
+        margins = self.margins(support) if self.admits(support) else None
         return margins is not None and all(margin > 0 for margin in margins)
+
+    def objective(self, support, price):
+        """Number of features minus price × violations, as a rational; None for a selection that is not allowed."""
+        margins = self.margins(support) if self.admits(support) else None
+        if margins is None:
+            return None
+        return sum(support) - Fraction(float(price)) * sum((max(-margin, Fraction(0)) for margin in margins))
+
+    def consistent_sizes(self):
+        """Sizes of all consistent selections."""
+        return {sum(s) for s in product((0, 1), repeat=self.m) if self.is_consistent(s)}
 
     def optimum(self):
         """Largest number of features of a consistent selection; 0 if there is none."""
-        return max((sum(s) for s in product((0, 1), repeat=self.m) if self.is_consistent(s)), default=0)
+        return max(self.consistent_sizes(), default=0)
+
+    def soft_optimum(self, price):
+        """Largest objective with soft margins; None if no selection is allowed."""
+        values = [self.objective(s, price) for s in product((0, 1), repeat=self.m)]
+        return max((value for value in values if value is not None), default=None)

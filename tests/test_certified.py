@@ -190,7 +190,7 @@ def test_other_data_labels_or_margins_are_refused(solved):
     assert not any(cobic.verify(other, result.certificate).ok for other in others)
 
 
-@pytest.mark.parametrize("document", [None, [], {}, {"format": "cobic-certificate", "version": 1}, "text"])
+@pytest.mark.parametrize("document", [None, [], {}, {"format": "cobic-certificate", "version": 2}, "text"])
 def test_what_is_no_certificate_is_refused(solved, document):
     assert not cobic.verify(solved[0], document).ok
 

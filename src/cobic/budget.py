@@ -71,6 +71,11 @@ class Budget:
         if self._on_progress is not None:
             self._on_progress(event)
 
+    def report_objective(self, bound: float, boxes: int) -> None:
+        """Tell the listener about a bound on the objective with soft margins, where it has fallen by a feature."""
+        if math.floor(bound) < self._upper_bound:
+            self.report(upper_bound=math.floor(bound), boxes=boxes)
+
     def __enter__(self) -> Self:
         """Take over Ctrl-C."""
         if threading.current_thread() is threading.main_thread():
@@ -115,3 +120,20 @@ class Incumbent:
             if grew:
                 self._budget.report(n_selected=size)
         return True
+
+
+class SoftIncumbent:
+    """The selection with the largest objective so far in a problem with soft margins."""
+
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        self._problem, self._budget = problem, budget
+        self.support: NDArray[np.bool_] | None = None
+        self.objective = -math.inf
+
+    def offer(self, support: NDArray[np.bool_]) -> float:
+        """Take a selection if it is better; its objective, −∞ if it is not allowed."""
+        objective = self._problem.objective(support)
+        if objective > self.objective:
+            self.support, self.objective = support.copy(), objective
+            self._budget.report(n_selected=int(support.sum()))
+        return objective

@@ -48,6 +48,10 @@ class Matrix(ABC):
         """Largest absolute value of each sample (n,) and of each feature (m,)."""
 
     @abstractmethod
+    def fingerprints(self) -> NDArray[np.uint64]:
+        """A number per feature (m,) that depends on its values alone: equal for equal features, else as by chance."""
+
+    @abstractmethod
     def first_not_finite(self) -> tuple[int, int, float] | None:
         """Row, column and value of the first NaN or infinity, or None."""
 
@@ -93,6 +97,15 @@ class DenseMatrix(Matrix):
             np.maximum(of_columns, size.max(axis=0), out=of_columns)
         return of_rows, of_columns
 
+    def fingerprints(self) -> NDArray[np.uint64]:
+        weights = _fingerprint_weights(self.shape[0])
+        result = np.zeros(self.shape[1], dtype=np.uint64)
+        step = max(1, _BLOCK_CELLS // self.shape[1])
+        for start in range(0, self.shape[0], step):
+            bits = _bits(self._array[start : start + step])
+            result += (bits * weights[start : start + step, None]).sum(axis=0, dtype=np.uint64)
+        return result
+
     def first_not_finite(self) -> tuple[int, int, float] | None:
         for part, block in self._blocks():
             finite = np.isfinite(block)
@@ -126,6 +139,14 @@ class SparseMatrix(Matrix):
         by_row, by_column = (size.max(axis=axis).toarray().ravel() for axis in (1, 0))
         return by_row.astype(np.float64), by_column.astype(np.float64)
 
+    def fingerprints(self) -> NDArray[np.uint64]:
+        weights = _fingerprint_weights(self.shape[0])
+        result = np.zeros(self.shape[1], dtype=np.uint64)
+        major = np.repeat(np.arange(self._array.indptr.size - 1), np.diff(self._array.indptr))
+        row, column = (major, self._array.indices) if self._array.format == "csr" else (self._array.indices, major)
+        np.add.at(result, column, _bits(self._array.data) * weights[row])
+        return result
+
     def first_not_finite(self) -> tuple[int, int, float] | None:
         bad = np.flatnonzero(~np.isfinite(self._array.data))
         if bad.size == 0:
@@ -133,6 +154,15 @@ class SparseMatrix(Matrix):
         cells = self._array.tocoo()
         first = min(bad, key=lambda cell: (cells.row[cell], cells.col[cell]))
         return int(cells.row[first]), int(cells.col[first]), float(cells.data[first])
+
+
+def _fingerprint_weights(size: int) -> NDArray[np.uint64]:
+    return np.random.default_rng(0).integers(1, 1 << 63, size, dtype=np.uint64) | np.uint64(1)
+
+
+def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
+    """The bits of numbers as float64, with one zero only; zeros have none, so that absent entries count nothing."""
+    return (values.astype(np.float64) + 0.0).view(np.uint64)
 
 
 def as_matrix(X: Any) -> Matrix:

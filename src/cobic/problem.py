@@ -7,14 +7,14 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from cobic.constraints import Bools, read_constraints
 from cobic.errors import InputError
 from cobic.exact import exact_sum, signed_float
 from cobic.labels import encode_labels
 from cobic.matrix import Floats, Integers, Matrix, as_matrix
 
-Bools = NDArray[np.bool_]
 Ties = Literal["first", "exclude"]
 BetaRule = Literal["published", "sign-aware"]
 
@@ -91,6 +91,15 @@ class Problem:
     beta_rule : {"published", "sign-aware"}, default="published"
         The published rule ``own > beta × other`` gets *weaker* as β grows where the other mean is negative. The
         sign-aware rule asks for ``own > alpha + other / beta`` as well.
+    slack_penalty : float or "auto", default=inf
+        Price of a violated margin, in features per unit of margin: the number of selected features minus
+        `slack_penalty` × Σ violations is maximised. ``inf``: every margin must hold. ``"auto"``: the price at which
+        violating every sample by a typical margin costs as much as all features are worth.
+    fixed_in, fixed_out : mask, names or indices of features, optional
+        Features that every selection must hold, or must not hold. A name stands for all features called so.
+    groups : sequence of shape (n_features,), optional
+        A label per feature: features with the same label are selected together or not at all. None, NaN or ``""`` for
+        a feature on its own.
     feature_names, sample_names : sequence of str, optional
         Names for messages and tables; those of a data frame are taken by default. They need not be unique.
 
@@ -108,6 +117,10 @@ class Problem:
         Number of features whose largest class means are exactly equal.
     alpha, beta : ndarray of shape (n_samples,)
         The margins asked of each sample.
+    slack_penalty : float
+        Price of a unit of violation; inf in the problem with hard margins.
+    constraints : Constraints
+        What must be selected, may be selected, and stands and falls together.
 
     Examples
     --------
@@ -131,6 +144,10 @@ class Problem:
         *,
         ties: Ties = "first",
         beta_rule: BetaRule = "published",
+        slack_penalty: float | Literal["auto"] = float("inf"),
+        fixed_in: Any = None,
+        fixed_out: Any = None,
+        groups: Sequence[Any] | None = None,
         feature_names: Sequence[str] | None = None,
         sample_names: Sequence[str] | None = None,
     ) -> None:
@@ -150,25 +167,39 @@ class Problem:
         self._sample_peaks, self._feature_peaks = self.matrix.peaks()
         self.class_sizes = np.bincount(self.labels, minlength=self.n_classes)
         self._classify_features()
+        self.constraints = read_constraints(fixed_in, fixed_out, groups, self.feature_classes, self.feature_names)
+        self.required, self.selectable = self.constraints.required, self.constraints.selectable
+        self.slack_penalty = self._read_penalty(slack_penalty)
+
+    @property
+    def soft(self) -> bool:
+        """Whether margins may be violated at a price."""
+        return bool(np.isfinite(self.slack_penalty))
 
     @property
     def feature_class_sizes(self) -> Integers:
-        """Number of features of each class, (k,)."""
-        return np.bincount(self.feature_classes[self.feature_classes >= 0], minlength=self.n_classes)
+        """Number of features of each class that may be selected, (k,)."""
+        return np.bincount(self.feature_classes[self.selectable], minlength=self.n_classes)
+
+    @property
+    def required_sizes(self) -> Integers:
+        """Number of features of each class that must be selected, (k,)."""
+        return np.bincount(self.feature_classes[self.required], minlength=self.n_classes)
 
     @cached_property
     def features_of_class(self) -> list[Integers]:
-        """Indices of the features of each class, in an order that depends on their values, not on their places.
+        """Indices of the features of each class that may be selected, in an order that depends on their values, not on their places.
 
         Methods that go through features in this order give the same answer whatever the order of the columns.
         """
         order = self._order_by_value()
+        order = order[self.selectable[order]]
         return [order[self.feature_classes[order] == cls] for cls in range(self.n_classes)]
 
     @property
     def n_selectable(self) -> int:
-        """Number of features that may be selected: all but those excluded by ``ties="exclude"``."""
-        return int(self.feature_class_sizes.sum())
+        """Number of features that may be selected: all but those of `fixed_out` and those tied and excluded."""
+        return int(self.selectable.sum())
 
     def ambiguous_features(self, eps: float) -> Bools:
         """Features whose best class mean leads the second best by at most `eps`.
@@ -244,8 +275,8 @@ class Problem:
     def is_consistent(self, support: ArrayLike) -> bool:
         """Tell whether a selection is consistent: strictly, and decided in exact arithmetic.
 
-        A selection that leaves a class without features, or that holds a feature excluded by ``ties="exclude"``, is
-        not consistent.
+        A selection that leaves a class without features, that holds a feature excluded by ``ties="exclude"`` or
+        `fixed_out`, that lacks one of `fixed_in`, or that breaks a group, is not consistent.
 
         Parameters
         ----------
@@ -258,9 +289,49 @@ class Problem:
             True if every sample's own class wins by more than its margin.
         """
         support = self.check_support(support)
-        if (self.feature_classes[support] < 0).any():
-            return False
-        return bool((self.margins(support) > 0).all())
+        return self.constraints.admit(support) and bool((self.margins(support) > 0).all())
+
+    def violations(self, support: ArrayLike) -> Floats:
+        """By how much each sample misses its margin, (n,): 0 where it holds; inf if a class has no feature."""
+        return np.maximum(-self.margins(support), 0.0)
+
+    def objective(self, support: ArrayLike) -> float:
+        """What is maximised: the number of selected features minus `slack_penalty` × Σ violations.
+
+        Parameters
+        ----------
+        support : array-like of bool, shape (n_features,)
+            The selected features.
+
+        Returns
+        -------
+        float
+            ``-inf`` for a selection that is not allowed: a class without features, a group that is broken, a feature
+            that must be in or out and is not; with hard margins, every selection that is not consistent.
+        """
+        support = self.check_support(support)
+        if not self.soft:
+            return float(support.sum()) if self.is_consistent(support) else -np.inf
+        if not self.constraints.admit(support):
+            return -np.inf
+        return float(support.sum()) - self.slack_penalty * float(self.violations(support).sum())
+
+    def columns(self, features: Integers) -> Floats:
+        """Some features, dense (n, len(features)), each replaced by the mean of its part of a group."""
+        columns = self.matrix.columns(features)
+        part = self.constraints.part_of[features]
+        if self.constraints.groups and (part >= 0).any():
+            columns[:, part >= 0] = self._part_means[:, part[part >= 0]]
+        return columns
+
+    @cached_property
+    def _part_means(self) -> Floats:
+        """Mean of each sample over each part of a group, (n, n_parts)."""
+        inside = np.flatnonzero(self.constraints.part_of >= 0)
+        part = self.constraints.part_of[inside]
+        weights = np.zeros((self.n_features, self.constraints.n_parts))
+        weights[inside, part] = 1.0 / np.bincount(part)[part]
+        return self.matrix.products(weights)
 
     @property
     def margin_errors(self) -> Floats:
@@ -347,16 +418,22 @@ class Problem:
             errors = 2 * _EPS * (self.n_samples + 8) * self._feature_peaks + _TINY
             return np.flatnonzero(~(np.abs(leads) > errors) & (self._feature_peaks > 0))
 
+    def _read_penalty(self, given: float | str) -> float:
+        if isinstance(given, str) and given == "auto":
+            with np.errstate(over="ignore", invalid="ignore"):
+                margins = np.abs(self.comparisons.margins(self.means(self.selectable)).min(axis=1))
+            typical = float(np.median(margins))
+            usable = np.isfinite(typical) and typical > 0
+            return self.n_selectable / (self.n_samples * typical) if usable else 1.0
+        if isinstance(given, (int, float, np.number)) and given > 0:
+            return float(given)
+        message = f'slack_penalty is {given!r}: give a number above 0, "auto", or inf for margins that must hold'
+        raise InputError(message)
+
     def _order_by_value(self) -> Integers:
-        """Features sorted by their values; by the first few samples, and by all where these do not tell."""
+        """Features sorted by their values in the first few samples, then by a fingerprint of all of them."""
         keys = self.matrix.rows(np.arange(min(4, self.n_samples)))
-        order = np.lexsort(keys)
-        same = (keys[:, order[1:]] == keys[:, order[:-1]]).all(axis=0)
-        tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
-        if tied.size:
-            features = order[tied]
-            order[tied] = features[np.lexsort((*self.matrix.columns(features), *keys[:, features]))]
-        return order
+        return np.lexsort((self.matrix.fingerprints(), *keys))
 
     def _exact_class_means(self, features: Integers) -> list[tuple[int, list[Fraction]]]:
         """Class means of a few features, as rationals."""

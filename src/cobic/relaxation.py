@@ -32,6 +32,7 @@ class ShareRelaxation:
         self._scale = problem.row_scale()
         self._blocks = [_ClassBlock(problem, cls, self._scale) for cls in range(problem.n_classes)]
         self._columns = np.concatenate([block.features for block in self._blocks])
+        self._lower = problem.required[self._columns].astype(np.float64)
         lengths = np.concatenate([np.full(block.features.size, block.rows.size) for block in self._blocks])
         self._starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         self._rows = np.concatenate([np.tile(block.rows, block.features.size) for block in self._blocks])
@@ -45,7 +46,7 @@ class ShareRelaxation:
             rows=self._rows,
             values=values,
             gain=np.ones(m),
-            lower=np.zeros(m),
+            lower=self._lower,
             upper=np.ones(m),
             row_lower=np.zeros(self._n_rows),
             row_upper=np.full(self._n_rows, np.inf),
@@ -72,7 +73,7 @@ class _ClassBlock:
         self.features: Integers = problem.features_of_class[cls]
         self.rows: NDArray[np.int32] = involved.astype(np.int32)
         # One feature after the other, its rows side by side: flattened, this is compressed column form.
-        self._data = problem.matrix.columns(self.features).T[:, sample] * (flat[involved] / scale[sample])
+        self._data = problem.columns(self.features).T[:, sample] * (flat[involved] / scale[sample])
         self._alpha = alpha[involved] / scale[sample]
 
     def values(self, share: float) -> Floats:
@@ -94,7 +95,7 @@ def shares_of(problem: Problem, weights: Floats) -> Floats:
     ndarray of shape (k,)
         Positive shares that add up to 1.
     """
-    member = problem.feature_classes >= 0
+    member = problem.selectable
     amount = np.bincount(problem.feature_classes[member], weights[member], minlength=problem.n_classes)
     total = float(amount.sum()) or 1.0
     shares: Floats = np.maximum(amount / total, 1.0 / problem.n_features)

@@ -14,6 +14,7 @@ from cobic.problem import Bools, Problem
 _CANDIDATES = 256
 _PAIRED = 48
 _EXCHANGES = 60
+_LEAST_STEP = 1e-12
 
 
 class _Selection:
@@ -21,7 +22,14 @@ class _Selection:
 
     def __init__(self, problem: Problem, support: Bools) -> None:
         self.problem = problem
-        self.support: Bools = support & (problem.feature_classes >= 0)
+        self.support: Bools = problem.constraints.complete(support)
+        self._group_of = np.full(problem.n_features, -1, dtype=np.intp)
+        self.sizes = np.ones(problem.n_features, dtype=np.intp)  # how many features go in or out with a feature
+        for number, members in enumerate(problem.constraints.groups):
+            self._group_of[members], self.sizes[members] = number, members.size
+        self.movable: Bools = problem.selectable & ~problem.required
+        for members in problem.constraints.groups:
+            self.movable[members[1:]] = False  # its first feature stands for a group
         self.counts = problem.counts(self.support)
         self.sums = problem.sums(self.support.astype(np.float64))
         # A margin above this is positive whatever the rounding; the factor covers the updates of the sums.
@@ -34,12 +42,18 @@ class _Selection:
     def margins(self) -> Floats:
         return self.problem.comparisons.margins(self.means)
 
+    def members(self, feature: int) -> Integers:
+        """The features that go in and out with a feature."""
+        group = int(self._group_of[feature])
+        return np.array([feature]) if group < 0 else self.problem.constraints.groups[group]
+
     def toggle(self, feature: int) -> None:
-        sign = -1 if self.support[feature] else 1
-        cls = self.problem.feature_classes[feature]
-        self.sums[:, cls] += sign * self.problem.matrix.columns(np.array([feature]))[:, 0]
-        self.counts[cls] += sign
-        self.support[feature] = not self.support[feature]
+        sign, members = (-1 if self.support[feature] else 1), self.members(feature)
+        classes, columns = self.problem.feature_classes[members], self.problem.matrix.columns(members)
+        for cls in np.unique(classes):
+            self.sums[:, cls] += sign * columns[:, classes == cls].sum(axis=1)
+            self.counts[cls] += sign * int((classes == cls).sum())
+        self.support[members] = sign > 0
 
     def margins_after(self, features: Integers) -> Floats:
         """Margins (n, c, len(features)) after toggling each of the features alone."""
@@ -52,21 +66,33 @@ class _Selection:
             of_class = classes == cls
             shift = signs[of_class] * (values[:, of_class] - means[:, [cls]]) / (self.counts[cls] + signs[of_class])
             after[:, :, of_class] += self.problem.comparisons.coefficients(cls)[:, :, None] * shift[:, None, :]
+        for place in np.flatnonzero(self._group_of[features] >= 0):
+            after[:, :, place] = self._margins_after_group(int(features[place]))
         return after
+
+    def _margins_after_group(self, feature: int) -> Floats:
+        """Margins (n, c) after toggling a whole group."""
+        sums, counts, support = self.sums.copy(), self.counts.copy(), self.support.copy()
+        self.toggle(feature)
+        margins = self.margins() if self.counts.all() else np.full_like(self.problem.comparisons.factor, -np.inf)
+        self.sums, self.counts, self.support = sums, counts, support
+        return margins
 
     def gains(self, weights: Floats) -> Floats:
         """First-order change of Σ weights·margins (weights are (n, c)) by toggling each feature; -inf if forbidden."""
         problem, means = self.problem, self.means
         pull = problem.comparisons.pull(weights)
         level = np.einsum("jr,jr->r", pull, means)
-        member = np.flatnonzero(problem.feature_classes >= 0)
+        member = np.flatnonzero(problem.selectable)
         cls = problem.feature_classes[member]
         change = problem.matrix.transposed_products(pull)[member, cls] - level[cls]
         sign = np.where(self.support[member], -1.0, 1.0)
         left = self.counts[cls] + sign
         gains = np.full(problem.n_features, -np.inf)
         gains[member] = np.divide(sign * change, left, out=np.full(member.size, -np.inf), where=left > 0)
-        return gains
+        for members in problem.constraints.groups:
+            gains[members[0]] = gains[members].sum()
+        return np.where(self.movable, gains, -np.inf)
 
 
 def repair(problem: Problem, support: Bools, budget: Budget) -> Bools | None:
@@ -115,8 +141,7 @@ def _remove_violations(selection: _Selection, budget: Budget) -> bool:
 
 def _extend(selection: _Selection, budget: Budget) -> None:
     """Add, one at a time, the feature that leaves the largest worst margin, while all margins stay positive."""
-    problem = selection.problem
-    candidates = np.flatnonzero(~selection.support & (problem.feature_classes >= 0))
+    candidates = np.flatnonzero(~selection.support & selection.movable)
     while candidates.size and not budget.exhausted():
         slack = selection.margins() - selection.safe
         scale = max(float(np.median(slack)), np.finfo(np.float64).tiny)
@@ -129,6 +154,60 @@ def _extend(selection: _Selection, budget: Budget) -> None:
         chosen = nearest[np.lexsort((nearest, -worst))[0]]
         selection.toggle(int(chosen))
         candidates = candidates[candidates != chosen]
+
+
+def climb(problem: Problem, support: Bools, budget: Budget) -> Bools:
+    """Add and drop single features (or groups) for as long as that raises the objective with soft margins.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem with a finite `slack_penalty`.
+    support : ndarray of bool
+        Where to start.
+    budget : Budget
+        Asked before every step.
+
+    Returns
+    -------
+    ndarray of bool
+        A selection with an objective at least as large.
+    """
+    selection = _Selection(problem, support)
+    if not selection.counts.all():
+        return selection.support
+    objective = float(_soft_objective(selection, selection.margins()[:, :, None], np.zeros(1))[0])
+    while not budget.exhausted():
+        candidates = _best(_soft_gains(selection), _CANDIDATES)
+        if candidates.size == 0:
+            break
+        change = np.where(selection.support[candidates], -1.0, 1.0) * selection.sizes[candidates]
+        after = _soft_objective(selection, selection.margins_after(candidates), change)
+        best = int(np.lexsort((candidates, -after))[0])
+        if not after[best] > objective + _LEAST_STEP * max(1.0, abs(objective)):
+            break
+        objective = float(after[best])
+        selection.toggle(int(candidates[best]))
+    return selection.support
+
+
+def _soft_objective(selection: _Selection, margins: Floats, change: Floats) -> Floats:
+    """Objective (K,) for margins (n, c, K) and changes (K,) of the number of features."""
+    violation = np.maximum(-margins.min(axis=1), 0.0).sum(axis=0)
+    size = float(selection.counts.sum())
+    objective: Floats = size + change - selection.problem.slack_penalty * violation
+    return objective
+
+
+def _soft_gains(selection: _Selection) -> Floats:
+    """First-order change of the objective by toggling each feature; -inf if forbidden."""
+    margins = selection.margins()
+    worst = margins.argmin(axis=1)
+    weights = np.zeros_like(margins)
+    violated = np.flatnonzero(margins.min(axis=1) < 0)
+    weights[violated, worst[violated]] = selection.problem.slack_penalty
+    change = np.where(selection.support, -1.0, 1.0) * selection.sizes
+    return selection.gains(weights) + change
 
 
 def _violation(margins: Floats, safe: Floats) -> Floats:
@@ -183,8 +262,9 @@ def _best_exchange(selection: _Selection) -> tuple[float, int, int] | None:
     gains = selection.gains(np.exp(-(margins - margins.min()) / spread))
     best: tuple[float, int, int] | None = None
     for cls, members in enumerate(problem.features_of_class):
-        inside = members[selection.support[members]]
-        out, into = (part[_best(gains[part], _PAIRED)] for part in (inside, members[~selection.support[members]]))
+        single = members[selection.movable[members] & (selection.sizes[members] == 1)]
+        inside, outside = single[selection.support[single]], single[~selection.support[single]]
+        out, into = (part[_best(gains[part], _PAIRED)] for part in (inside, outside))
         if out.size == 0 or into.size == 0:
             continue
         columns = problem.matrix.columns(np.concatenate([out, into])) / selection.counts[cls]

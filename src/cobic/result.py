@@ -87,9 +87,16 @@ class Result:
     status : Status
         ``"optimal"``: consistent, and proven that no larger selection is. ``"feasible"``: consistent.
         ``"infeasible"``: proven that no selection is consistent. ``"unknown"``: none of these was shown; `support`
-        then holds what the method ended with, and it is *not* consistent.
+        then holds what the method ended with, and it is *not* consistent. With soft margins every selection that
+        leaves no class without features is ``"feasible"``, and ``"optimal"`` if none has a larger objective, to within
+        the precision of the arithmetic (a millionth).
     upper_bound : int
-        No consistent selection has more features.
+        No consistent selection has more features; with soft margins, the number of features that may be selected.
+    objective : float
+        What is maximised: the number of selected features, minus the price of all violations with soft margins;
+        ``-inf`` if the selection is none.
+    objective_bound : float
+        No selection has a larger objective; `upper_bound` with hard margins.
     worst_margin : float
         Smallest margin over all samples by the true means; positive if and only if `support` is consistent.
     counts : tuple of int
@@ -110,11 +117,15 @@ class Result:
         Why the status is what it is, in one line for a person.
     certificate : dict or None
         Proof of the bound that `cobic.verify` can check, if the method makes one.
+    soft : bool
+        Whether margins could be violated at a price.
     """
 
     support: NDArray[np.bool_]
     status: Status
     upper_bound: int
+    objective: float
+    objective_bound: float
     worst_margin: float
     counts: tuple[int, ...]
     classes: tuple[Any, ...]
@@ -125,6 +136,7 @@ class Result:
     stopped_by: str | None = None
     reason: str = ""
     certificate: dict[str, Any] | None = field(default=None, repr=False)
+    soft: bool = False
 
     @cached_property
     def n_selected(self) -> int:
@@ -132,29 +144,22 @@ class Result:
         return int(self.support.sum())
 
     @property
-    def gap(self) -> int:
-        """Features between the selection and the bound: `upper_bound` − `n_selected`."""
-        return self.upper_bound - self.n_selected
-
-    @property
-    def objective(self) -> float:
-        """What is maximised; `n_selected` in the problem with hard margins."""
-        return float(self.n_selected)
-
-    @property
-    def objective_bound(self) -> float:
-        """Bound on `objective`; `upper_bound` in the problem with hard margins."""
-        return float(self.upper_bound)
+    def gap(self) -> float:
+        """Distance to what may be possible: `upper_bound` − `n_selected`; with soft margins that of the objectives."""
+        return self.objective_bound - self.objective if self.soft else self.upper_bound - self.n_selected
 
     @property
     def consistent(self) -> bool:
         """True if the selection is consistent by the true means."""
-        return self.status in (Status.OPTIMAL, Status.FEASIBLE)
+        return self.status in (Status.OPTIMAL, Status.FEASIBLE) and self.worst_margin > 0
 
     def __repr__(self) -> str:
         """The answer in one line."""
         counts = ", ".join(f"{cls}: {count}" for cls, count in zip(self.classes, self.counts, strict=True))
+        most = f"at most {self.upper_bound}"
+        if self.soft:
+            most = f"objective {self.objective:.6g}, at most {self.objective_bound:.6g}"
         return (
-            f"<Result {self.status}: {self.n_selected} of {self.support.size} features ({counts}), at most "
-            f"{self.upper_bound}; worst margin {self.worst_margin:.4g}; {self.method}, {self.seconds:.2f} s>"
+            f"<Result {self.status}: {self.n_selected} of {self.support.size} features ({counts}), {most}; "
+            f"worst margin {self.worst_margin:.4g}; {self.method}, {self.seconds:.2f} s>"
         )

@@ -14,7 +14,17 @@ that takes one pass over the data and a sort, valid for any λ, found by whateve
 some λ excludes n whenever the continuous relaxation at n is infeasible: nothing is lost to the linear program.
 
 P_r decreases with n, so with n every larger count vector is excluded as well: to prove that no selection has T or more
-features it is enough to exclude all n with Σ n_r = T exactly.
+features it is enough that multipliers exclude all n with Σ n_r = T exactly. Features that must be selected break this:
+then P_r(n) is the mean of these and the n − (their number) largest others, and all n with Σ n_r ≥ T are to be excluded.
+
+**Soft margins.** With a price C on a unit of violation, Σ_q λ_jq ≤ C gives Σ λ·margin ≥ −C Σ violations, hence
+
+    N − C Σ violations  ≤  Σ_r (n_r + P_r(n_r)) − Σ λα      for every selection with counts n:
+
+the same curves bound the objective, class by class, and over a box of counts each class for itself.
+
+**Groups.** A selection holds all or nothing of the part of a group that lies in one class, so that the scores of its
+features may be replaced by their mean.
 """
 
 import numpy as np
@@ -22,6 +32,7 @@ import numpy as np
 from cobic.matrix import Floats, Integers
 from cobic.problem import Bools, Problem
 
+PRECISION = 1 << 30
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -33,19 +44,23 @@ class Cut:
     problem : Problem
         The problem.
     multipliers : ndarray of int64, shape (n_samples, n_comparisons)
-        The λ, whole numbers so that they can be written down and read back exactly.
+        The λ, whole numbers so that they can be written down and read back exactly; with soft margins in units of
+        `slack_penalty` / 2³⁰.
     at : ndarray of shape (k,)
         The counts for which they were found; only where the bound over a box is tightest depends on them.
     """
 
     def __init__(self, problem: Problem, multipliers: Integers, at: Integers) -> None:
-        self.multipliers = multipliers
+        self.multipliers, self._soft = multipliers, problem.soft
         self.size = float(multipliers.sum())
-        weights = multipliers.astype(np.float64)
+        weights = multipliers * multiplier_unit(problem)
         pull = problem.comparisons.pull(weights)
         self.scores = class_scores(problem, pull)
         self.offset = float((weights.sum(axis=1) * problem.alpha).sum())
-        self.prefix_means = [_prefix_means(self.scores[members]) for members in problem.features_of_class]
+        self.prefix_means = [
+            _prefix_means(self.scores[members[~problem.required[members]]], self.scores[members[problem.required[members]]])
+            for members in problem.features_of_class
+        ]
         self.error = rounding_error(problem, weights)
         self.slope = self._slope(at)
         self._tables: dict[int, tuple[int, list[Floats]]] = {}
@@ -62,11 +77,19 @@ class Cut:
         return values <= -self.error
 
     def box_values(self, low: Integers, high: Integers, total: int) -> Floats:
-        """Upper bounds (B,) on v over the count vectors in the boxes (B, k) that add up to `total`.
+        """Upper bounds (B,) on v over the count vectors in the boxes (B, k) that add up to `total` or, where boxes
+        reach beyond it, more.
 
-        For any σ, Σ P_r(n_r) = σ·total + Σ (P_r(n_r) − σ n_r), and each term is largest somewhere in its interval.
+        For any σ ≤ 0, Σ P_r(n_r) ≤ σ·total + Σ (P_r(n_r) − σ n_r), and each term is largest somewhere in its interval.
         """
-        bound = np.full(low.shape[0], self.slope * total - self.offset)
+        bound = self.slope * np.maximum(total, low.sum(axis=1)) - self.offset
+        for cls in range(low.shape[1]):
+            bound += self._maxima(cls, low[:, cls], high[:, cls])
+        return bound
+
+    def objective_bounds(self, low: Integers, high: Integers) -> Floats:
+        """Upper bounds (B,) on the objective with soft margins over boxes of counts (B, k)."""
+        bound = np.full(low.shape[0], -self.offset + self.error)
         for cls in range(low.shape[1]):
             bound += self._maxima(cls, low[:, cls], high[:, cls])
         return bound
@@ -81,12 +104,15 @@ class Cut:
         return _range_maxima(levels, low - start, high - start)
 
     def _slope(self, at: Integers) -> float:
-        """Common slope of the P_r near the counts at which the multipliers are best."""
+        """Common slope of the P_r near the counts at which the multipliers are best; not above zero."""
+        if self._soft:
+            return -1.0  # then P_r(n) − σ n is what a class adds to the objective
         slopes = []
         for means, n in zip(self.prefix_means, at, strict=True):
             low, high = max(1, int(n) - 2), min(means.size, int(n) + 2)
             slopes.append((means[high - 1] - means[low - 1]) / max(1, high - low))
-        return float(np.mean(slopes))
+        slope = float(np.mean(slopes))
+        return min(slope, 0.0) if np.isfinite(slope) else 0.0
 
 
 def rounding_error(problem: Problem, multipliers: Floats) -> float:
@@ -96,24 +122,32 @@ def rounding_error(problem: Problem, multipliers: Floats) -> float:
     their sums over the features, and for what is put together from these. More is asked for than can be proven, so that
     who checks with another order of summation comes to the same verdict.
     """
-    if not multipliers.any():
+    if not multipliers.any() and not problem.soft:
         return np.inf  # λ = 0 proves nothing, whatever v says
     terms = problem.n_samples + problem.n_features + problem.comparisons.other.shape[1] + 24
     size = float((multipliers * (1.0 + problem.comparisons.factor)).sum(axis=1) @ problem.row_scale())
     offset = float(multipliers.sum(axis=1) @ problem.alpha)
-    return float(8 * _EPS * (terms * size + 8 * offset))
+    return float(8 * _EPS * (terms * size + 8 * offset + (2 * problem.n_features if problem.soft else 0)))
+
+
+def multiplier_unit(problem: Problem) -> float:
+    """What a multiplier of 1 stands for: any scale will do with hard margins, a part of the price with soft ones."""
+    return problem.slack_penalty / PRECISION if problem.soft else 1.0
 
 
 def class_scores(problem: Problem, pull: Floats) -> Floats:
     """Score e_i of each feature: what selecting it adds to n_r·Σ λ·margin; 0 for features in no class."""
     products = problem.matrix.transposed_products(pull)
     scores = products[np.arange(problem.n_features), problem.feature_classes]
-    return np.where(problem.feature_classes >= 0, scores, 0.0)
+    return np.where(problem.selectable, problem.constraints.pooled(scores), 0.0)
 
 
-def _prefix_means(scores: Floats) -> Floats:
-    ordered = np.sort(scores)[::-1]
-    return np.cumsum(ordered) / np.arange(1, ordered.size + 1)
+def _prefix_means(free: Floats, required: Floats) -> Floats:
+    """P_r(1), P_r(2), …: −∞ for counts that the required features alone exceed."""
+    ordered = np.sort(free)[::-1]
+    sums = np.cumsum(np.concatenate([[required.sum()], ordered]))[max(0, 1 - required.size) :]
+    counts = np.arange(max(1, required.size), required.size + free.size + 1)
+    return np.concatenate([np.full(max(0, required.size - 1), -np.inf), sums / counts])
 
 
 def _running_maxima(values: Floats) -> list[Floats]:

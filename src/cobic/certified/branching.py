@@ -47,6 +47,8 @@ class Slice:
     ----------
     total : int
         The total T.
+    or_more : bool
+        Whether it is about the count vectors with larger totals, too.
     nodes : list of Node
         The tree, its root first; a node with nothing set is an empty box, or not settled yet.
     open_points : list of CountSolution
@@ -56,13 +58,14 @@ class Slice:
     """
 
     total: int
+    or_more: bool = False
     nodes: list[Node] = field(default_factory=list)
     open_points: list[CountSolution] = field(default_factory=list)
     complete: bool = False
 
     @property
     def excluded(self) -> bool:
-        """Whether it is proven that no selection has this many features or more."""
+        """Whether multipliers alone prove that no selection has this many features."""
         return self.complete and not self.open_points
 
 
@@ -81,10 +84,10 @@ class Brancher:
 
     def __init__(self, problem: Problem, relaxation: CountRelaxation, budget: Budget) -> None:
         self._problem, self._relaxation, self._budget = problem, relaxation, budget
-        self._sizes = problem.feature_class_sizes
+        self.sizes, self.least = problem.feature_class_sizes, np.maximum(problem.required_sizes, 1)
         self.cuts: list[Cut] = []
 
-    def settle(self, total: int, near: Floats, max_open: int) -> Slice:
+    def settle(self, total: int, near: Floats, max_open: int, *, or_more: bool = False) -> Slice:
         """Exclude all count vectors with a total, except for points that turn out to be open.
 
         Parameters
@@ -95,13 +98,15 @@ class Brancher:
             Shares of the classes where to look first.
         max_open : int
             Give up after this many open points.
+        or_more : bool, default=False
+            Exclude all larger totals as well.
 
         Returns
         -------
         Slice
             The tree; not `complete` if it was given up or the budget ran out.
         """
-        work = _Work(self, total)
+        work = _Work(self, total, or_more=or_more)
         if work.boxes.size and not self._visit(work, self.nearest(total, near)):
             return work.slice
         while work.boxes.size and len(work.slice.open_points) <= max_open:
@@ -120,12 +125,12 @@ class Brancher:
 
     def nearest(self, total: int, shares: Floats) -> Integers:
         """The count vector with a total that is nearest to some shares, inside what the classes have."""
-        room = self._sizes - 1
-        wanted = np.clip(np.round(shares * total).astype(np.int64) - 1, 0, room)
-        while (excess := int(wanted.sum()) - (total - self._sizes.size)) != 0:
-            movable = wanted > 0 if excess > 0 else wanted < room
-            wanted[np.flatnonzero(movable)[np.argmax((room if excess < 0 else wanted)[movable])]] -= np.sign(excess)
-        counts: Integers = wanted + 1
+        wanted = np.clip(np.round(shares * total).astype(np.int64), self.least, self.sizes)
+        while (excess := int(wanted.sum()) - total) != 0:
+            movable = wanted > self.least if excess > 0 else wanted < self.sizes
+            room = self.sizes if excess < 0 else wanted
+            wanted[np.flatnonzero(movable)[np.argmax(room[movable])]] -= np.sign(excess)
+        counts: Integers = wanted
         return counts
 
     def _visit(self, work: "_Work", point: Integers) -> bool:
@@ -143,12 +148,11 @@ class Brancher:
 class _Work:
     """The boxes of a slice that are not settled yet, as arrays."""
 
-    def __init__(self, brancher: Brancher, total: int) -> None:
+    def __init__(self, brancher: Brancher, total: int, *, or_more: bool) -> None:
         self._cuts = brancher.cuts
-        self._sizes = brancher._sizes
-        self.slice = Slice(total, [Node()])
+        self.slice = Slice(total, or_more, [Node()])
         self._open: dict[tuple[int, ...], int] = {}
-        low, high, alive = _tightened(np.ones((1, self._sizes.size), dtype=np.int64), self._sizes[None, :], total)
+        low, high, alive = _tightened(brancher.least[None, :], brancher.sizes[None, :], self.slice)
         self.low, self.high = low[alive], high[alive]
         self.boxes: Integers = np.zeros(int(alive.sum()), dtype=np.int64)
         self.bounds: Floats = np.full(self.boxes.size, np.inf)
@@ -167,14 +171,14 @@ class _Work:
         self._keep(~gone)
 
     def points(self) -> Integers:
-        """A count vector near the middle of each box, with the right total."""
+        """A count vector near the middle of each box, with the right total, or the least possible one beyond it."""
         width = self.high - self.low
-        missing = self.slice.total - self.low.sum(axis=1)
+        missing = np.maximum(self.slice.total - self.low.sum(axis=1), 0)
         share = missing / np.maximum(width.sum(axis=1), 1)
         points: Integers = self.low + np.floor(share[:, None] * width).astype(np.int64)
         for cls in range(points.shape[1]):
             step = np.minimum(self.high[:, cls] - points[:, cls], self.slice.total - points.sum(axis=1))
-            points[:, cls] += step
+            points[:, cls] += np.maximum(step, 0)
         return points
 
     def excluded_points(self, points: Integers) -> Bools:
@@ -218,7 +222,7 @@ class _Work:
         left_high[each, cls], right_low[each, cls] = at, at + 1
         low = np.stack([low, right_low], axis=1).reshape(-1, low.shape[1])
         high = np.stack([left_high, high], axis=1).reshape(-1, high.shape[1])
-        self.low, self.high, alive = _tightened(low, high, self.slice.total)
+        self.low, self.high, alive = _tightened(low, high, self.slice)
         self.boxes = first + np.arange(low.shape[0])
         self.bounds = np.full(self.boxes.size, np.inf)
         self._keep(alive)
@@ -230,10 +234,10 @@ class _Work:
         self.boxes, self.bounds = self.boxes[which], self.bounds[which]
 
 
-def _tightened(low: Integers, high: Integers, total: int) -> tuple[Integers, Integers, Bools]:
+def _tightened(low: Integers, high: Integers, slice_: Slice) -> tuple[Integers, Integers, Bools]:
     """Boxes cut down to what the total allows, and which of them are not empty."""
     others_high = high.sum(axis=1, keepdims=True) - high
     others_low = low.sum(axis=1, keepdims=True) - low
-    new_low = np.maximum(low, total - others_high)
-    new_high = np.minimum(high, total - others_low)
+    new_low = np.maximum(low, slice_.total - others_high)
+    new_high = high if slice_.or_more else np.minimum(high, slice_.total - others_low)
     return new_low, new_high, (new_low <= new_high).all(axis=1)

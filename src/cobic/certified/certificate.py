@@ -30,7 +30,12 @@ class Multipliers:
 
 
 def make_certificate(
-    problem: Problem, support: Bools | None, upper_bound: int, cuts: Sequence[Multipliers], tree: Sequence[Token]
+    problem: Problem,
+    support: Bools | None,
+    upper_bound: int,
+    cuts: Sequence[Multipliers],
+    tree: Sequence[Token],
+    objective_bound: float | None = None,
 ) -> dict[str, Any]:
     """Put a proof together.
 
@@ -45,7 +50,9 @@ def make_certificate(
     cuts : sequence of Multipliers
         All multipliers that the tree may name.
     tree : sequence of tokens
-        The tree for the total `upper_bound` + 1, from its root on; empty if the bound needs no proof.
+        The trees for the totals from `upper_bound` + 1 on, each from its root; empty if the bound needs no proof.
+    objective_bound : float, optional
+        Bound on the objective with soft margins; `upper_bound` by default.
 
     Returns
     -------
@@ -61,6 +68,7 @@ def make_certificate(
         "problem": problem_parameters(problem),
         "selected": [] if support is None else np.flatnonzero(support).tolist(),
         "upper_bound": upper_bound,
+        "objective_bound": upper_bound if objective_bound is None else objective_bound,
         "multipliers": [_pairs(cuts[cut]) for cut in used],
         "slopes": [cuts[cut].slope for cut in used],
         "tree": [[token[0], place[token[1]]] if token[0] in ("cut", "fix") else token for token in tree],

@@ -122,10 +122,11 @@ class _Tree:
         self._root_cut = point.cut
         multipliers = point.cut.multipliers.astype(np.float64)
         scores = point.cut.scores
-        selectable = np.flatnonzero(problem.feature_classes >= 0)
-        values = np.full(selectable.size, _FREE, dtype=np.int8)
+        selectable = np.flatnonzero(problem.selectable)
+        values = np.where(problem.required[selectable], _IN, _FREE).astype(np.int8)
         self._of = problem.feature_classes[selectable]
-        value, losses, preferred = self._top(scores[selectable], values, -point.cut.offset)
+        left = self._counts - np.bincount(self._of[values == _IN], minlength=self._counts.size)
+        value, losses, preferred = self._top(scores[selectable], values, -point.cut.offset, left)
         self._hopeless = value <= -point.cut.error
         forced = value - losses <= -point.cut.error
         if features is not None and int((~forced).sum()) > features:
@@ -149,8 +150,8 @@ class _Tree:
         coefficients = np.stack([problem.comparisons.coefficients(cls).ravel() for cls in range(problem.n_classes)])
         self._shape = (problem.n_samples, per_sample)
         self._row_scale = problem.row_scale()[sample]
-        self._effects = problem.matrix.columns(self._features).T[:, sample] * coefficients[self._of]
-        sums = problem.sums(self._fixed_in.astype(np.float64))
+        self._effects = problem.columns(self._features).T[:, sample] * coefficients[self._of]
+        sums = problem.sums(problem.constraints.pooled(self._fixed_in.astype(np.float64)))
         self._base = problem.comparisons.margins(sums / self._counts).ravel()
         self._already = problem.counts(self._fixed_in)
         self._safe = np.repeat(problem.margin_errors, per_sample)
@@ -348,12 +349,14 @@ class _Tree:
         """Bound v on a node, what the other value of each free feature costs, its preferred value, and the error."""
         weights = whole.astype(np.float64)
         flat = weights.ravel()
-        value, losses, preferred = self._top(self._effects @ flat, values, float(flat @ self._base))
+        start = float(flat @ self._base)
+        value, losses, preferred = self._top(self._effects @ flat, values, start, self._missing(values))
         return value, losses, preferred, rounding_error(self._search._problem, weights)
 
-    def _top(self, scores: Floats, values: Values, start: float) -> tuple[float, Floats, Values]:
-        """Sum of the best scores that the counts allow, class by class."""
-        missing = self._missing(values) if hasattr(self, "_already") else self._counts
+    def _top(
+        self, scores: Floats, values: Values, start: float, missing: Integers
+    ) -> tuple[float, Floats, Values]:
+        """Sum of the best scores that the counts allow, class by class; `missing` features of each have yet to come."""
         losses, preferred = np.full(values.size, np.inf), values.copy()
         for cls, n in enumerate(self._counts):
             mine = self._of == cls

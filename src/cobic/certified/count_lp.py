@@ -16,14 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from cobic.budget import Budget
-from cobic.certified.bounds import Cut
+from cobic.certified.bounds import PRECISION, Cut
 from cobic.lp import LinearProgram, LpSolver
 from cobic.matrix import Floats, Integers
 from cobic.problem import Bools, Problem
 
 _AROUND = 60
 _INCOMING = 120
-_PRECISION = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,30 @@ class CountSolution:
     x: Floats
     cut: Cut
     excluded: bool
+
+
+@dataclass(frozen=True)
+class Extra:
+    """Columns of a program besides the features, in compressed form."""
+
+    lengths: Integers
+    places: Integers
+    values: Floats
+    gain: Floats
+    lower: Floats
+
+    @classmethod
+    def shared(cls, entries: Floats) -> "Extra":
+        """The worst margin s: one column in all rows, to be maximised."""
+        one = np.ones(1)
+        return cls(np.array([entries.size]), np.arange(entries.size), entries, one, -np.inf * one)
+
+    @classmethod
+    def slacks(cls, sample: Integers, price: Floats) -> "Extra":
+        """A slack per sample, in the rows of its comparisons, at a price."""
+        order = np.argsort(sample, kind="stable")
+        lengths = np.bincount(sample, minlength=price.size)
+        return cls(lengths, order, np.ones(sample.size), -price, np.zeros(price.size))
 
 
 class CountRelaxation:
@@ -82,7 +105,8 @@ class CountRelaxation:
         to_optimality : bool, default=False
             Go on until the margin is the largest possible, even when its sign is known.
         """
-        inside, fixed = self._partition(counts)
+        nothing = np.zeros(self._problem.n_features, dtype=np.bool_)
+        inside, fixed = self._partition(counts, self._problem.required, nothing)
         while True:
             features = np.concatenate([members[inside[members]] for members in self._problem.features_of_class])
             solved = self._solve_over(features, fixed, counts)
@@ -99,13 +123,15 @@ class CountRelaxation:
             inside[incoming] = True
             fixed[incoming] = False
 
-    def _partition(self, counts: Integers) -> tuple[Bools, Bools]:
-        """Features near the threshold, by the last scores, and those well above it."""
+    def _partition(self, counts: Integers, decided_in: Bools, decided_out: Bools) -> tuple[Bools, Bools]:
+        """Features near the threshold, by the last scores, and those well above it; decided ones apart."""
         scores = self._scores if self._scores is not None else self._starting_scores(counts)
         inside = np.zeros(self._problem.n_features, dtype=np.bool_)
         fixed = np.zeros(self._problem.n_features, dtype=np.bool_)
-        for members, n in zip(self._problem.features_of_class, counts, strict=True):
-            order = members[np.argsort(-scores[members], kind="stable")]
+        for members, n_class in zip(self._problem.features_of_class, counts, strict=True):
+            fixed[members[decided_in[members]]] = True
+            free, n = members[~(decided_in | decided_out)[members]], int(n_class - decided_in[members].sum())
+            order = free[np.argsort(-scores[free], kind="stable")]
             fixed[order[: max(0, n - _AROUND)]] = True
             inside[order[max(0, n - _AROUND) : n + _AROUND]] = True
         return inside, fixed
@@ -113,7 +139,7 @@ class CountRelaxation:
     def _starting_scores(self, counts: Integers) -> Floats:
         """Scores under multipliers that weigh the samples that are worst off when everything is selected."""
         problem = self._problem
-        everything = (problem.feature_classes >= 0).astype(np.float64)
+        everything = problem.selectable.astype(np.float64)
         margins = problem.comparisons.margins(problem.sums(everything) / problem.feature_class_sizes)
         spread = max(float(np.ptp(margins)), float(np.finfo(np.float64).tiny))
         spread /= 4.0
@@ -128,6 +154,7 @@ class CountRelaxation:
             return None
         x = fixed.astype(np.float64)
         x[features] = solution.x[:-1]
+        x = problem.constraints.pooled(x)
         n_rows = self._sample.size
         multipliers = np.maximum(solution.duals[:n_rows], 0.0) / self._scale[self._sample]
         whole, factor = whole_numbers(multipliers.reshape(problem.n_samples, -1))
@@ -149,10 +176,16 @@ class CountRelaxation:
         rows : ndarray, optional
             The comparisons to be kept, as running indices; all by default.
         """
-        problem = self._problem
         rows = np.arange(self._sample.size) if rows is None else rows
+        return self._assembled(features, fixed, counts, rows, Extra.shared(-self._unit[self._sample[rows]]))
+
+    def _assembled(
+        self, features: Integers, fixed: Bools, counts: Integers, rows: Integers, extra: "Extra"
+    ) -> LinearProgram:
+        """The program over some features and a few further columns, which stand in the rows of the comparisons."""
+        problem = self._problem
         sample, scale = self._sample[rows], self._scale[self._sample[rows]]
-        classes, gathered = problem.feature_classes[features], problem.matrix.columns(features).T
+        classes, gathered = problem.feature_classes[features], problem.columns(features).T
         lengths, places, values = [], [], []
         for cls, coefficients in enumerate(self._coefficients):
             involved, mine = np.flatnonzero(coefficients[rows]), classes == cls
@@ -162,18 +195,16 @@ class CountRelaxation:
             values.append(np.hstack([block, np.ones((size, 1))]).ravel())
             places.append(np.tile(np.append(involved, rows.size + cls), size))
             lengths.append(np.full(size, involved.size + 1))
-        values.append(-self._unit[sample])
-        places.append(np.arange(rows.size))
-        lengths.append(np.array([rows.size]))
-        already = problem.comparisons.margins(problem.sums(fixed.astype(np.float64)) / counts).ravel()[rows]
+        standing = problem.sums(problem.constraints.pooled(fixed.astype(np.float64)))
+        already = problem.comparisons.margins(standing / counts).ravel()[rows]
         left = counts - problem.counts(fixed)
         return LinearProgram(
-            starts=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int32),
-            rows=np.concatenate(places).astype(np.int32),
-            values=np.concatenate(values),
-            gain=np.append(np.zeros(features.size), 1.0),
-            lower=np.append(np.zeros(features.size), -np.inf),
-            upper=np.append(np.ones(features.size), np.inf),
+            starts=np.concatenate([[0], np.cumsum(np.concatenate([*lengths, extra.lengths]))]).astype(np.int32),
+            rows=np.concatenate([*places, extra.places]).astype(np.int32),
+            values=np.concatenate([*values, extra.values]),
+            gain=np.append(np.zeros(features.size), extra.gain),
+            lower=np.append(np.zeros(features.size), extra.lower),
+            upper=np.append(np.ones(features.size), np.full(extra.gain.size, np.inf)),
             row_lower=np.concatenate([-already / scale, left]),
             row_upper=np.concatenate([np.full(rows.size, np.inf), left]),
         )
@@ -182,9 +213,9 @@ class CountRelaxation:
         """Features outside the program that belong on the other side of the threshold, worst first."""
         problem = self._problem
         of = problem.feature_classes
-        excess = scores - np.where(of >= 0, thresholds[of], np.inf)
+        excess = scores - np.where(problem.selectable, thresholds[of], np.inf)
         wrong = np.where(fixed, -excess, excess)
-        wrong[inside | (of < 0)] = -np.inf
+        wrong[inside | ~problem.selectable | problem.required] = -np.inf
         tolerance = 1e-9 * float(np.abs(scores).max())
         candidates = np.flatnonzero(wrong > tolerance)
         return candidates[np.argsort(-wrong[candidates], kind="stable")[:_INCOMING]]
@@ -193,5 +224,5 @@ class CountRelaxation:
 def whole_numbers(multipliers: Floats) -> tuple[Integers, float]:
     """Multipliers as whole numbers, and the factor between."""
     largest = float(multipliers.max())
-    factor = _PRECISION / largest if largest > 1e-200 else 0.0
+    factor = PRECISION / largest if largest > 1e-200 else 0.0
     return np.round(multipliers * factor).astype(np.int64), factor

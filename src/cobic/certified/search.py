@@ -73,7 +73,11 @@ class CertifiedSearch:
         self._rng, self._last_program = rng, max_programs
         self._totals: dict[int, _Total] = {}
         self._near: Floats = problem.feature_class_sizes / problem.n_selectable
-        self._least = problem.n_classes - 1  # no consistent selection is smaller than one feature per class
+        # No consistent selection is smaller than one feature per class, or than the required ones.
+        self._least = int(self._brancher.least.sum()) - 1
+        # Multipliers that exclude a total exclude what is above, unless some features must be selected.
+        self._or_more = bool(problem.required.any())
+        self._excluded: dict[int, Slice] = {}
         self.upper_bound = problem.n_selectable
 
     def run(self, x: Floats) -> None:
@@ -89,10 +93,17 @@ class CertifiedSearch:
             self._work_on_gap()
 
     def certificate(self) -> dict[str, Any]:
-        """The proof of the present bound."""
-        proven = self._totals.get(max(self.upper_bound, self._least) + 1)
+        """The proof of the present bound: a tree for each total above it, the last for all that are larger, too."""
         cuts = [Multipliers(cut.multipliers, cut.slope) for cut in self._brancher.cuts]
-        tree = [] if proven is None else _tokens(proven, shift=len(cuts))
+        tree: list[Token] = []
+        total = max(self.upper_bound, self._least) + 1
+        while total <= self._problem.n_selectable:
+            if total in self._excluded:
+                tree += [["or more"], *_tokens(self._excluded[total], {}, shift=len(cuts))]
+                break
+            proven = self._totals[total]
+            tree += _tokens(proven.slice, proven.closed, shift=len(cuts))
+            total += 1
         return make_certificate(self._problem, self._incumbent.support, self.upper_bound, [*cuts, *self._proof], tree)
 
     def _done(self) -> bool:
@@ -109,13 +120,15 @@ class CertifiedSearch:
         probe, step, bracketed = guess + 1, 1, [False, False]
         while high - low > 1 and not self._budget.exhausted():
             probe = min(max(probe, low + 1), high - 1)
-            total = self._settle(probe, max_open=0)
-            if total.slice.excluded:
+            slice_ = self._settle_from(probe)
+            if slice_.excluded:
                 high, bracketed[1] = probe, True
+                self._excluded[probe] = slice_
                 self._lower_bound_to(high - 1)
-            elif total.slice.open_points:
+            elif slice_.open_points:
                 low, bracketed[0] = probe, True
-                self._near = total.slice.open_points[0].counts / probe
+                counts = slice_.open_points[0].counts
+                self._near = counts / counts.sum()
             else:
                 return
             low = max(low, self._floor)
@@ -124,6 +137,12 @@ class CertifiedSearch:
             else:
                 probe = high - step if bracketed[1] else low + step
                 step *= 2
+
+    def _settle_from(self, total: int) -> Slice:
+        """Settle a total and all above it."""
+        if self._or_more:
+            return self._brancher.settle(total, self._near, 0, or_more=True)
+        return self._settle(total, max_open=0).slice
 
     def _lower_bound_to(self, bound: int) -> None:
         self.upper_bound = bound if bound > self._least else 0
@@ -242,12 +261,12 @@ class CertifiedSearch:
         return False
 
 
-def _tokens(total: _Total, shift: int) -> list[Token]:
+def _tokens(slice_: Slice, closed: dict[int, list[Token]], shift: int) -> list[Token]:
     """The tree of a settled total as a list of tokens, parents before children."""
     tokens: list[Token] = []
     left = [0]
     while left:
-        node = total.slice.nodes[left.pop()]
+        node = slice_.nodes[left.pop()]
         if node.split is not None and node.children is not None:
             tokens.append(["count", *node.split])
             left += [node.children[1], node.children[0]]
@@ -255,8 +274,7 @@ def _tokens(total: _Total, shift: int) -> list[Token]:
             tokens.append(["cut", node.cut])
         elif node.open is not None:
             moved = [
-                [token[0], token[1] + shift] if token[0] in ("cut", "fix") else token
-                for token in total.closed[node.open]
+                [token[0], token[1] + shift] if token[0] in ("cut", "fix") else token for token in closed[node.open]
             ]
             tokens += moved
         else:

@@ -5,8 +5,10 @@ Read `docs/certificate.md` beside this module; it states what is checked here as
 
     v(n) = Σ_r (mean of the n_r largest e_i in F_r) − Σ λα  >  0,       e_i = Σ_j (weight of sample j in λ) a_ij.
 
-The proof is a tree. Each node stands for the selections with a given total T whose counts lie in a box and whose
-decided features are as decided; its tokens split it, shrink it, or show by one λ that it is empty.
+The proof is a tree for each total T above the bound, until one excludes all larger totals as well. Each node stands for
+the selections with T features whose counts lie in a box and whose decided features are as decided; its tokens split it,
+shrink it, or show by one λ that it is empty. With soft margins there is one tree over all selections, and λ shows that
+none in a node has an objective above the bound.
 """
 
 import hashlib
@@ -20,7 +22,8 @@ import numpy as np
 from cobic.matrix import Floats, Integers
 from cobic.problem import Bools, Problem
 
-FORMAT, VERSION = "cobic-certificate", 1
+FORMAT, VERSION = "cobic-certificate", 2
+PRECISION = 1 << 30
 _EPS = float(np.finfo(np.float64).eps)
 _ROWS_AT_ONCE = 256
 
@@ -39,12 +42,16 @@ class Verification:
         The proven bound; None if it does not hold.
     reason : str
         What is proven, or the first thing that does not hold.
+    objective, objective_bound : float or None
+        Objective of the selection and the proven bound on it: the same as the numbers above with hard margins.
     """
 
     ok: bool
     n_selected: int | None
     upper_bound: int | None
     reason: str
+    objective: float | None = None
+    objective_bound: float | None = None
 
 
 class _Refuted(Exception):
@@ -81,15 +88,19 @@ def verify(problem: Problem, certificate: dict[str, Any]) -> Verification:
         _require(
             certificate["problem"] == problem_parameters(problem), "the margins or rules are not the certificate's"
         )
-        n_selected = _checked_selection(problem, certificate)
-        bound = _checked_bound(problem, certificate)
+        support = _checked_selection(problem, certificate)
+        bound, objective_bound = _checked_bound(problem, certificate, support)
     except _Refuted as fault:
         return Verification(ok=False, n_selected=None, upper_bound=None, reason=str(fault))
     except OverflowError:
         return Verification(ok=False, n_selected=None, upper_bound=None, reason="a number in it is out of range")
-    return Verification(
-        ok=True, n_selected=n_selected, upper_bound=bound, reason=_conclusion(problem, n_selected, bound)
-    )
+    n_selected = None if support is None else int(support.sum())
+    objective = None if support is None else problem.objective(support)
+    reason = _conclusion(problem, n_selected, bound)
+    if problem.soft and objective is not None:
+        reason = f"a selection of {n_selected} features has the objective {objective:.6g}, and none has more than "
+        reason += f"{objective_bound:.6g}"
+    return Verification(True, n_selected, bound, reason, objective, objective_bound)
 
 
 def checksum(certificate: dict[str, Any]) -> str:
@@ -121,6 +132,10 @@ def problem_parameters(problem: Problem) -> dict[str, Any]:
         "beta": beta[0] if len(set(beta)) == 1 else beta,
         "ties": problem.ties,
         "beta_rule": problem.beta_rule,
+        "slack_penalty": problem.slack_penalty if problem.soft else None,
+        "required": np.flatnonzero(problem.required).tolist(),
+        "excluded": np.flatnonzero(~problem.selectable).tolist(),
+        "groups": [members.tolist() for members in problem.constraints.groups],
     }
 
 
@@ -139,6 +154,7 @@ def _require_form(certificate: Any) -> None:
         "problem": dict,
         "selected": list,
         "upper_bound": int,
+        "objective_bound": (int, float),
         "multipliers": list,
         "slopes": list,
         "tree": list,
@@ -157,7 +173,7 @@ def _conclusion(problem: Problem, n_selected: int | None, bound: int) -> str:
     )
 
 
-def _checked_selection(problem: Problem, certificate: dict[str, Any]) -> int | None:
+def _checked_selection(problem: Problem, certificate: dict[str, Any]) -> Bools | None:
     selected = certificate["selected"]
     if not selected:
         return None
@@ -165,18 +181,28 @@ def _checked_selection(problem: Problem, certificate: dict[str, Any]) -> int | N
     _require(inside and len(set(selected)) == len(selected), '"selected" is not a list of different feature indices')
     support = np.zeros(problem.n_features, dtype=np.bool_)
     support[selected] = True
-    _require(problem.is_consistent(support), "the selection is not consistent")
-    return len(selected)
+    if problem.soft:
+        _require(np.isfinite(problem.objective(support)), "the selection is not allowed")
+    else:
+        _require(problem.is_consistent(support), "the selection is not consistent")
+    return support
 
 
-def _checked_bound(problem: Problem, certificate: dict[str, Any]) -> int:
-    bound = int(certificate["upper_bound"])
+def _checked_bound(problem: Problem, certificate: dict[str, Any], support: Bools | None) -> tuple[int, float]:
+    bound, objective_bound = int(certificate["upper_bound"]), float(certificate["objective_bound"])
     _require(bound >= len(certificate["selected"]), "the selection is larger than the bound")
+    if problem.soft and problem.feature_class_sizes.all():
+        _require(bound == problem.n_selectable, '"upper_bound" is not what may be selected at most')
+        _require(support is None or problem.objective(support) <= objective_bound, "the selection exceeds the bound")
+        if objective_bound < problem.n_selectable:
+            _Proof(problem, certificate).check_objective(objective_bound)
+        return bound, objective_bound
+    _require(objective_bound == bound, '"objective_bound" is not "upper_bound"')
     if bound >= problem.n_selectable or (bound == 0 and not problem.feature_class_sizes.all()):
-        return bound
-    # A consistent selection has a feature of every class, so a total below k needs no proof.
-    _Proof(problem, certificate).check(max(bound + 1, problem.n_classes))
-    return bound
+        return bound, objective_bound
+    # A consistent selection has the required features and one of every class, so a smaller total needs no proof.
+    _Proof(problem, certificate).check(max(bound + 1, int(np.maximum(problem.required_sizes, 1).sum())))
+    return bound, objective_bound
 
 
 @dataclass(frozen=True)
@@ -215,28 +241,64 @@ class _Proof:
         numbers = all(isinstance(slope, (int, float)) and abs(slope) < 1e300 for slope in self._slopes)
         _require(numbers and len(self._slopes) == len(self._multipliers), '"slopes" does not match "multipliers"')
         self._tokens: Iterator[Any] = iter(certificate["tree"])
+        self._objective_bound = np.inf
         self._scores: dict[int, tuple[Floats, float]] = {}
 
     def check(self, total: int) -> None:
-        """Walk the tree for the selections with a total; raise at the first thing that does not hold."""
+        """Walk the trees from a total on; raise at the first thing that does not hold."""
+        settled = False
+        while not settled and total <= self._problem.n_selectable:
+            settled = self._walk(total)
+            total += 1
+        _require(next(self._tokens, None) is None, "the tree goes on after its end")
+
+    def check_objective(self, bound: float) -> None:
+        """Walk the tree for the objective with soft margins; raise at the first thing that does not hold."""
+        self._objective_bound = bound
+        left = [self._root()]
+        while left:
+            left.extend(reversed(self._children(left.pop(), self._next_token(), 0)))
+        _require(next(self._tokens, None) is None, "the tree goes on after its end")
+
+    def _walk(self, total: int) -> bool:
+        """Walk the tree for one total; tell whether it settles all larger ones, too.
+
+        Multipliers exclude, with some counts, all larger ones, unless features are required; then the boxes of such a
+        tree reach as far as there are features. What is shown for decided features says nothing about other totals.
+        """
+        token = self._next_token()
+        or_more = token == ["or more"]
+        token = self._next_token() if or_more else token
+        beyond = or_more and bool(self._problem.required.any())
+        left = [self._root()]
+        while True:
+            state = _within_total(left.pop(), total, beyond=beyond)
+            allowed = not or_more or token[0] in ("count", "cut", "empty")
+            _require(allowed, "a proof for all larger totals decides on features")
+            left.extend(reversed(self._children(state, token, total)))
+            if not left:
+                return or_more
+            token = self._next_token()
+
+    def _next_token(self) -> list[Any]:
+        token: Any = next(self._tokens, None)
+        _require(isinstance(token, list) and bool(token), "the tree ends too early")
+        return list(token)
+
+    def _root(self) -> _State:
+        """All selections: nothing decided but the required features."""
         problem = self._problem
-        free = np.flatnonzero(problem.feature_classes >= 0)
         k = problem.n_classes
+        free = np.flatnonzero(problem.selectable)
         root = _State(
-            low=np.ones(k, dtype=np.int64),
+            low=np.maximum(problem.required_sizes, 1).astype(np.int64),
             high=problem.feature_class_sizes.astype(np.int64),
             free=free,
             inside=free[:0],
             n_in=np.zeros(k, dtype=np.int64),
             sums=np.zeros((problem.n_samples, k)),
         )
-        left = [root]
-        while left:
-            state = _within_total(left.pop(), total)
-            token: Any = next(self._tokens, None)
-            _require(isinstance(token, list) and bool(token), "the tree ends too early")
-            left.extend(reversed(self._children(state, token, total)))
-        _require(next(self._tokens, None) is None, "the tree goes on after its end")
+        return self._decided(root, into=np.flatnonzero(problem.required))
 
     def _children(self, state: _State, token: list[Any], total: int) -> list[_State]:
         """What is left to show after a token."""
@@ -258,7 +320,7 @@ class _Proof:
                 return [replace(state, high=first), replace(state, low=second)]
             case ["feature", int(feature)]:
                 return self._both_values(state, feature)
-            case ["fix", int(index)]:
+            case ["fix", int(index)] if not self._problem.soft:
                 return [state if state.void or state.empty else self._fixed(state, index)]
         fault = f"the tree has a token {str(token)[:40]} that is not known"
         raise _Refuted(fault)
@@ -279,7 +341,7 @@ class _Proof:
             return replace(state, free=free)
         classes = self._problem.feature_classes[into]
         sums, n_in = state.sums.copy(), state.n_in.copy()
-        columns = self._problem.matrix.columns(into)
+        columns = self._problem.columns(into)
         for cls in np.unique(classes):
             sums[:, cls] += columns[:, classes == cls].sum(axis=1)
             n_in[cls] += int((classes == cls).sum())
@@ -296,8 +358,12 @@ class _Proof:
                 case _:
                     fault = "the multipliers are not pairs of an index and a positive whole number"
                     raise _Refuted(fault)
-        _require(bool(multipliers.any()), "multipliers that are all zero prove nothing")
-        return multipliers.reshape(shape)
+        by_sample = multipliers.reshape(shape)
+        if not self._problem.soft:
+            _require(bool(multipliers.any()), "multipliers that are all zero prove nothing")
+            return by_sample
+        _require(bool((by_sample.sum(axis=1) <= PRECISION).all()), "multipliers of a sample exceed the price")
+        return by_sample * (self._problem.slack_penalty / PRECISION)
 
     def _evaluated(self, index: int) -> tuple[Floats, float]:
         """Scores e_i of all features under multipliers, and a bound on the rounding error of v."""
@@ -306,22 +372,31 @@ class _Proof:
             problem = self._problem
             weights = problem.comparisons.pull(self._multipliers[index])
             products = problem.matrix.transposed_products(weights)
-            scores = products[np.arange(problem.n_features), problem.feature_classes]
+            scores = problem.constraints.pooled(products[np.arange(problem.n_features), problem.feature_classes])
             # Errors of a sum of t terms are at most t·ε/2 times the sum of their sizes, for the scores, for their sums
             # over features, and for what is put together from these.
             largest = np.abs(weights).T @ problem.row_scale()
             terms = problem.n_samples + problem.n_features + problem.comparisons.other.shape[1] + 24
             offset = float((self._multipliers[index].sum(axis=1) * problem.alpha).sum())
-            self._scores = {index: (scores, 2 * _EPS * (terms * float(largest.sum()) + 8 * offset))}
+            counted = 2 * problem.n_features if problem.soft else 0
+            self._scores = {index: (scores, 2 * _EPS * (terms * float(largest.sum()) + 8 * offset + counted))}
         return self._scores[index]
 
     def _excludes(self, state: _State, index: int, total: int) -> bool:
-        """Whether v ≤ 0 over the whole node: σ·T + Σ_r max (Q_r(n) − σ n) with the best n in each interval."""
+        """Whether v ≤ 0 over the whole node: σ·T + Σ_r max (Q_r(n) − σ n) with the best n in each interval.
+
+        With soft margins, whether the objective stays below its bound: the same with σ = −1 and T = 0.
+        """
         if state.empty:
             return True
         scores, error = self._evaluated(index)
         multipliers, slope = self._multipliers[index], float(self._slopes[index])
+        if self._problem.soft:
+            slope, error = -1.0, error - self._objective_bound
+        else:
+            _require(slope <= 0, "a slope is above zero")
         pull = self._problem.comparisons.pull(multipliers)
+        total = max(total, int(state.low.sum())) if not self._problem.soft else 0
         value = slope * total - float((multipliers.sum(axis=1) * self._problem.alpha).sum())
         of = self._problem.feature_classes[state.free]
         for cls in range(state.low.size):
@@ -371,7 +446,7 @@ class _Proof:
         return np.concatenate(inside), np.concatenate(out)
 
     def _require_inconsistent(self, state: _State) -> None:
-        """The counts leave one selection; it is judged in exact arithmetic."""
+        """The counts leave one selection; it is not consistent in exact arithmetic, or its objective is in bounds."""
         if state.void or state.empty:
             return
         support = np.zeros(self._problem.n_features, dtype=np.bool_)
@@ -381,11 +456,16 @@ class _Proof:
             rest, missing = state.free[of == cls], int(n - state.n_in[cls])
             _require(state.one_count and missing in (0, rest.size), "a leaf leaves more than one selection")
             support[rest] = missing > 0
-        _require(not self._problem.is_consistent(support), "a selection that is called inconsistent is not")
+        excluded = self._problem.objective(support) <= self._objective_bound
+        if not self._problem.soft:
+            excluded = not self._problem.is_consistent(support)
+        _require(excluded, "a selection that is called inconsistent is not")
 
 
-def _within_total(state: _State, total: int) -> _State:
-    """The box cut down to the counts that can be part of the total."""
+def _within_total(state: _State, total: int, *, beyond: bool) -> _State:
+    """The box cut down to the counts that can be part of the total, or of a larger one."""
     low = np.maximum(state.low, total - (state.high.sum() - state.high))
+    if beyond:
+        return replace(state, low=low)
     high = np.minimum(state.high, total - (state.low.sum() - state.low))
     return replace(state, low=low, high=high)

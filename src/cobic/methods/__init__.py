@@ -18,6 +18,7 @@ from cobic.threads import fitting_threads
 
 DEFAULT_METHOD = "certified"
 _LARGEST_VALUE = 1e100
+_SAME_OBJECTIVE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,13 @@ class Method:
         ``solve(problem, budget, rng, **options) -> Outcome``.
     source : str
         Where it was published.
+    soft : bool
+        Whether it can solve problems with soft margins.
     """
 
     solve: Callable[..., Outcome]
     source: str
+    soft: bool = False
 
     @property
     def options(self) -> dict[str, Any]:
@@ -43,7 +47,7 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    "certified": Method(certified.solve, "this project: the optimum and its proof"),
+    "certified": Method(certified.solve, "this project: the optimum and its proof", soft=True),
     "bilevel-vns": Method(bilevel_vns.solve, "Mucherino & Cafieri 2010, Algorithm 1"),
     "fixed-point": Method(fixed_point.solve, "after Busygin, Prokopyev & Pardalos 2005, with linear programs"),
 }
@@ -96,6 +100,10 @@ def solve(
     chosen = _find(method)
     _require_known(method, chosen, options)
     _require_bearable(problem)
+    if problem.soft and not chosen.soft:
+        able = ", ".join(name for name, each in METHODS.items() if each.soft)
+        message = f"method {method!r} knows no soft margins: leave slack_penalty at inf, or use method {able}"
+        raise InputError(message)
     rng = np.random.default_rng(_checked_seed(seed))
     with Budget(time_limit, on_progress, problem.n_selectable) as budget, fitting_threads(problem.matrix):
         empty = np.flatnonzero(problem.feature_class_sizes == 0)
@@ -144,11 +152,18 @@ def _without_features(problem: Problem, cls: str) -> Outcome:
 def _judge(problem: Problem, method: str, outcome: Outcome, budget: Budget) -> Result:
     """The only place where a status is given: by the true means and the proven bound."""
     bound = problem.n_selectable if outcome.upper_bound is None else outcome.upper_bound
-    status, reason = _status(problem, outcome.support, bound)
+    objective = problem.objective(outcome.support)
+    objective_bound = float(bound) if outcome.objective_bound is None else outcome.objective_bound
+    if problem.soft and bound > 0:
+        status, reason = _soft_status(problem, outcome.support, objective, objective_bound)
+    else:
+        status, reason = _status(problem, outcome.support, bound)
     return Result(
         support=outcome.support,
         status=status,
         upper_bound=bound,
+        objective=objective,
+        objective_bound=objective_bound,
         worst_margin=problem.worst_margin(outcome.support),
         counts=tuple(int(count) for count in problem.counts(outcome.support)),
         classes=tuple(problem.classes.tolist()),
@@ -159,6 +174,7 @@ def _judge(problem: Problem, method: str, outcome: Outcome, budget: Budget) -> R
         stopped_by=budget.stopped_by,
         reason=outcome.reason or reason,
         certificate=outcome.certificate,
+        soft=problem.soft,
     )
 
 
@@ -174,3 +190,13 @@ def _status(problem: Problem, support: Bools, bound: int) -> tuple[Status, str]:
         return Status.UNKNOWN, "no consistent selection was found"
     wrong = int((problem.margins(support) <= 0).sum())
     return Status.UNKNOWN, f"the selection is not consistent: {wrong} sample(s) fail by the true means"
+
+
+def _soft_status(problem: Problem, support: Bools, objective: float, bound: float) -> tuple[Status, str]:
+    if not np.isfinite(objective):
+        return Status.UNKNOWN, "no selection was found"
+    violated = int((problem.violations(support) > 0).sum())
+    reason = f"{violated} sample(s) violate their margin"
+    if bound - objective <= _SAME_OBJECTIVE * max(1.0, abs(objective)):
+        return Status.OPTIMAL, f"{reason}, and no selection has an objective above {bound:.6g}"
+    return Status.FEASIBLE, reason

@@ -150,7 +150,7 @@ class _Search:
         """Do one run; tell whether it drew random numbers."""
         limits, lps_before, iterations, draws = self._parameters, self._budget.lps, 0, 0
         self._largest_of_run = None
-        everything = self._problem.feature_classes >= 0
+        everything = self._problem.selectable
         shares = shares_of(self._problem, everything.astype(np.float64))
         step, reach = self._judged(everything, shares), limits.starting_range
         least = step.guide

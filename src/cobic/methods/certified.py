@@ -14,14 +14,15 @@
 
 import numpy as np
 
-from cobic.budget import Budget, Incumbent
+from cobic.budget import Budget, Incumbent, SoftIncumbent
 from cobic.certified.certificate import make_certificate
 from cobic.certified.search import CertifiedSearch
+from cobic.certified.soft import SoftSearch
 from cobic.errors import InputError
 from cobic.methods.fixed_point import iterate
 from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
-from cobic.repair import raise_margin
+from cobic.repair import climb, raise_margin
 
 _STARTING_PROGRAMS = 8
 
@@ -32,6 +33,7 @@ def solve(
     rng: np.random.Generator,
     *,
     max_programs: int = 14_000,
+    target_gap: float = 1e-4,
 ) -> Outcome:
     """Find the largest consistent selection and prove that there is no larger one.
 
@@ -47,6 +49,8 @@ def solve(
         How many linear programs may be solved, most of them small ones to close the last unit between selection and
         bound. Where they are spent before the two meet, the result is ``"feasible"`` with the gap that is left; more of
         them may close it.
+    target_gap : float, default=1e-4
+        With soft margins: how far objective and bound may be apart, per feature, for the search to stop.
 
     Returns
     -------
@@ -56,8 +60,13 @@ def solve(
     if not isinstance(max_programs, int) or max_programs < 1:
         message = f"max_programs is {max_programs!r}: give a whole number of at least 1"
         raise InputError(message)
+    if not target_gap >= 0:
+        message = f"target_gap is {target_gap!r}: give a number of at least 0"
+        raise InputError(message)
+    if problem.soft:
+        return _solve_soft(problem, budget, max_programs, target_gap * problem.n_selectable)
     incumbent = Incumbent(problem, budget)
-    everything = problem.feature_classes >= 0
+    everything = problem.selectable
     if incumbent.offer(everything):
         certificate = make_certificate(problem, everything, problem.n_selectable, [], [])
         return Outcome(everything, problem.n_selectable, certificate=certificate)
@@ -69,3 +78,14 @@ def solve(
     found = incumbent.support
     support = np.zeros_like(everything) if found is None else found
     return Outcome(support, search.upper_bound, certificate=search.certificate())
+
+
+def _solve_soft(problem: Problem, budget: Budget, max_programs: int, target_gap: float) -> Outcome:
+    incumbent = SoftIncumbent(problem, budget)
+    incumbent.offer(climb(problem, problem.selectable, budget))
+    search = SoftSearch(problem, budget, incumbent, max_programs, target_gap)
+    search.run()
+    found = incumbent.support
+    support = np.zeros_like(problem.selectable) if found is None else found
+    bound = search.objective_bound
+    return Outcome(support, problem.n_selectable, bound, certificate=search.certificate())

@@ -50,7 +50,7 @@ def solve(
         message = f"max_iterations is {max_iterations}: give a whole number of at least 1"
         raise InputError(message)
     incumbent = Incumbent(problem, budget)
-    everything = problem.feature_classes >= 0
+    everything = problem.selectable
     if not incumbent.offer(everything):
         iterate(problem, budget, incumbent, max_iterations)
     found = incumbent.support
@@ -77,7 +77,7 @@ def iterate(problem: Problem, budget: Budget, incumbent: Incumbent, max_iteratio
         The last fractional solution; all ones if there was none.
     """
     relaxation, solver = ShareRelaxation(problem), LpSolver(budget)
-    x: Floats = (problem.feature_classes >= 0).astype(np.float64)
+    x: Floats = problem.selectable.astype(np.float64)
     seen = [shares_of(problem, x)]
     for _ in range(max_iterations):
         solution = solver.solve(relaxation.program(seen[-1]))

@@ -17,6 +17,8 @@ class Outcome:
         The selection; it may be inconsistent, the judge finds out.
     upper_bound : int or None
         A proven bound; None if the method has none of its own.
+    objective_bound : float or None
+        A proven bound on the objective with soft margins.
     runs : tuple of Run
         One entry per restart.
     reason : str
@@ -27,6 +29,7 @@ class Outcome:
 
     support: Bools
     upper_bound: int | None = None
+    objective_bound: float | None = None
     runs: tuple[Run, ...] = ()
     reason: str = ""
     certificate: dict[str, Any] | None = None

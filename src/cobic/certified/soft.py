@@ -1,0 +1,262 @@
+"""The search with soft margins: branch and bound over boxes of counts, then over features.
+
+Any multipliers bound the objective over a box of counts, class by class (:mod:`cobic.certified.bounds`). The box with
+the largest bound is looked at where that bound is attained: the relaxation there gives better multipliers and a
+fractional selection to round. Where it does not lower the bound, the box is split at the point, and a single point on
+the features that are fractional. Nothing is left when all bounds are down to the best selection; until then the largest
+of them is the proven bound.
+"""
+
+import heapq
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cobic.budget import Budget, SoftIncumbent
+from cobic.certified.bounds import Cut
+from cobic.certified.certificate import Multipliers, Token, make_certificate
+from cobic.certified.soft_lp import SoftRelaxation, SoftSolution
+from cobic.matrix import Floats, Integers
+from cobic.problem import Problem
+from cobic.repair import climb
+
+_RECENT_CUTS = 40
+_PROMISING = 1.0
+
+
+@dataclass
+class _Node:
+    """A box of counts with some features decided, in the tree of the proof."""
+
+    low: Integers
+    high: Integers
+    decided_in: tuple[int, ...] = ()
+    decided_out: tuple[int, ...] = ()
+    bound: float = np.inf
+    cut: int | None = None
+    split: Token | None = None
+    children: list["_Node"] = field(default_factory=list)
+    selection: bool = False
+
+    @property
+    def decided(self) -> bool:
+        return bool(self.decided_in or self.decided_out)
+
+    @property
+    def single(self) -> bool:
+        return bool((self.low == self.high).all())
+
+
+class SoftSearch:
+    """Brings the best objective and its proven bound together.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem with soft margins in which every class has features.
+    budget : Budget
+        When to stop.
+    incumbent : SoftIncumbent
+        The best selection so far.
+    max_programs : int
+        How many linear programs may be solved.
+    target_gap : float
+        Distance between objective and bound at which to stop.
+    """
+
+    def __init__(
+        self, problem: Problem, budget: Budget, incumbent: SoftIncumbent, max_programs: int, target_gap: float
+    ) -> None:
+        self._problem, self._budget, self._incumbent = problem, budget, incumbent
+        self._relaxation = SoftRelaxation(problem, budget)
+        self._max_programs, self._target_gap = max_programs, target_gap
+        self._cuts: list[Cut] = []
+        self._root = _Node(np.maximum(problem.required_sizes, 1), problem.feature_class_sizes)
+        self._heap: list[tuple[float, int, _Node]] = []
+        self._pushed = 0
+        self._settled_bound = -np.inf
+
+    @property
+    def objective_bound(self) -> float:
+        """No selection has a larger objective."""
+        open_bound = -self._heap[0][0] if self._heap else -np.inf
+        return float(max(open_bound, self._settled_bound, self._incumbent.objective))
+
+    def run(self) -> None:
+        """Search until the gap is closed or the effort spent."""
+        nothing = np.zeros(self._problem.comparisons.other.shape, dtype=np.int64)
+        self._cuts.append(Cut(self._problem, nothing, self._root.high))
+        self._bound(self._root, 0)
+        self._push(self._root)
+        while self._heap and not self._finished():
+            _, _, node = heapq.heappop(self._heap)
+            if not self._visit(node):
+                self._push(node)
+                return
+
+    def certificate(self) -> dict[str, Any]:
+        """The proof of the present bound."""
+        cuts = [Multipliers(cut.multipliers, cut.slope) for cut in self._cuts]
+        support, bound = self._incumbent.support, self.objective_bound
+        return make_certificate(self._problem, support, self._problem.n_selectable, cuts, self._tokens(bound), bound)
+
+    def _finished(self) -> bool:
+        gap = self.objective_bound - self._incumbent.objective
+        self._budget.report_objective(self.objective_bound, len(self._heap))
+        return gap <= self._target_gap or self._budget.lps >= self._max_programs or self._budget.exhausted()
+
+    def _push(self, node: _Node) -> None:
+        """Keep a node for later, unless nothing in it is better than what is there."""
+        if node.bound <= self._incumbent.objective:
+            self._settled_bound = max(self._settled_bound, node.bound)
+            return
+        self._pushed += 1
+        heapq.heappush(self._heap, (-node.bound, self._pushed, node))
+
+    def _visit(self, node: _Node) -> bool:
+        """Look at the most promising counts of a node; then lower its bound or split it. False if the budget ran out."""
+        counts = self._best_counts(node)
+        if counts is None:
+            node.bound = -np.inf  # the decided features leave no counts
+            return True
+        solution = self._solve(node, counts)
+        if solution is None:
+            return False
+        before = node.bound
+        self._cuts.append(solution.cut)
+        self._bound(node, len(self._cuts) - 1)
+        if before - node.bound > 0.1 * (before - self._incumbent.objective):
+            self._push(node)
+        else:
+            self._split(node, counts, solution)
+        return True
+
+    def _solve(self, node: _Node, counts: Integers) -> SoftSolution | None:
+        decided_in, decided_out = self._masks(node)
+        solution = self._relaxation.minimise_violation(counts, decided_in, decided_out)
+        if solution is not None:
+            self._round(solution, node)
+        return solution
+
+    def _masks(self, node: _Node) -> tuple[Any, Any]:
+        decided_in, decided_out = self._problem.required.copy(), ~self._problem.selectable
+        decided_in[list(node.decided_in)] = True
+        decided_out[list(node.decided_out)] = True
+        return decided_in, decided_out
+
+    def _round(self, solution: SoftSolution, node: _Node) -> None:
+        """The selection with the largest x, and what climbing from it leads to where that is promising."""
+        support = np.zeros(self._problem.n_features, dtype=np.bool_)
+        for members, n in zip(self._problem.features_of_class, solution.counts, strict=True):
+            order = np.lexsort((-solution.cut.scores[members], -solution.x[members]))
+            support[members[order[: int(n)]]] = True
+        support = self._problem.constraints.complete(support)
+        objective = self._incumbent.offer(support)
+        if objective > self._incumbent.objective - _PROMISING or not node.decided:
+            self._incumbent.offer(climb(self._problem, support, self._budget))
+
+    def _bound(self, node: _Node, index: int) -> None:
+        value = self._value(node, index)
+        if value < node.bound:
+            node.bound, node.cut = value, index
+
+    def _value(self, node: _Node, index: int) -> float:
+        """What a cut says about a node."""
+        if not node.decided:
+            return float(self._cuts[index].objective_bounds(node.low[None, :], node.high[None, :])[0])
+        curves = self._curves(node, index)
+        if curves is None:
+            return -np.inf
+        return float(sum(values.max() for _, values in curves) - self._cuts[index].offset + self._cuts[index].error)
+
+    def _best_counts(self, node: _Node) -> Integers | None:
+        """Where the bound of a node is attained; None if its counts cannot be reached."""
+        curves = self._curves(node, node.cut or 0)
+        if curves is None:
+            return None
+        return np.array([counts[int(values.argmax())] for counts, values in curves])
+
+    def _curves(self, node: _Node, index: int) -> list[tuple[Integers, Floats]] | None:
+        """For each class the counts in the box that can be reached, and what they add to the bound."""
+        cut, problem = self._cuts[index], self._problem
+        decided_in, decided_out = self._masks(node)
+        curves = []
+        for cls, members in enumerate(problem.features_of_class):
+            low, high = int(node.low[cls]), int(node.high[cls])
+            if not node.decided:
+                counts = np.arange(low, high + 1)
+                curves.append((counts, cut.prefix_means[cls][low - 1 : high] + counts))
+                continue
+            inside, free = members[decided_in[members]], members[~(decided_in | decided_out)[members]]
+            counts = np.arange(max(low, inside.size), min(high, inside.size + free.size) + 1)
+            if counts.size == 0:
+                return None
+            sums = cut.scores[inside].sum() + np.concatenate([[0.0], np.cumsum(np.sort(cut.scores[free])[::-1])])
+            curves.append((counts, sums[counts - inside.size] / counts + counts))
+        return curves
+
+    def _split(self, node: _Node, counts: Integers, solution: SoftSolution) -> None:
+        if not node.single:
+            cls = int((node.high - node.low).argmax())
+            at = int(min(counts[cls], node.high[cls] - 1))
+            first, second = node.high.copy(), node.low.copy()
+            first[cls], second[cls] = at, at + 1
+            node.split = ["count", cls, at]
+            boxes = ((node.low, first), (second, node.high))
+            node.children = [_Node(low, high, node.decided_in, node.decided_out) for low, high in boxes]
+        else:
+            feature = self._branching_feature(node, counts, solution)
+            if feature is None:
+                return
+            node.split = ["feature", feature]
+            box = (node.low, node.high)
+            out = _Node(*box, node.decided_in, (*node.decided_out, feature))
+            into = _Node(*box, (*node.decided_in, feature), node.decided_out)
+            node.children = [out, into]
+        for child in node.children:
+            self._bound_child(child, node)
+            self._push(child)
+
+    def _bound_child(self, child: _Node, parent: _Node) -> None:
+        recent = range(max(0, len(self._cuts) - _RECENT_CUTS), len(self._cuts))
+        for index in {*recent, parent.cut or 0}:
+            self._bound(child, index)
+
+    def _branching_feature(self, node: _Node, counts: Integers, solution: SoftSolution) -> int | None:
+        """The feature that is furthest from whole; any that is free if all are whole; None if none is free."""
+        decided_in, decided_out = self._masks(node)
+        free = np.flatnonzero(~(decided_in | decided_out))
+        missing = counts - self._problem.counts(decided_in)
+        available = self._problem.counts(~(decided_in | decided_out))
+        if ((missing == 0) | (missing == available)).all():
+            self._settle_selection(node, decided_in, free, missing)
+            return None
+        open_class = (missing > 0) & (missing < available)
+        free = free[open_class[self._problem.feature_classes[free]]]
+        away = np.minimum(solution.x[free], 1.0 - solution.x[free])
+        return int(free[np.argmax(away)])
+
+    def _settle_selection(self, node: _Node, decided_in: Any, free: Integers, missing: Integers) -> None:
+        """A leaf with a single selection: its bound is its objective."""
+        support = decided_in.copy()
+        support[free] = missing[self._problem.feature_classes[free]] > 0
+        node.bound, node.selection = self._incumbent.offer(support), True
+        self._settled_bound = max(self._settled_bound, node.bound)
+
+    def _tokens(self, bound: float) -> list[Token]:
+        """The tree as a list of tokens, parents before children; what a cut settles is not split any further."""
+        tokens: list[Token] = []
+        if bound >= self._problem.n_selectable:
+            return tokens
+        left = [self._root]
+        while left:
+            node = left.pop()
+            if node.selection:
+                tokens.append(["selection"])
+            elif node.bound <= bound or node.split is None:
+                tokens.append(["cut", node.cut or 0])
+            else:
+                tokens.append(node.split)
+                left += reversed(node.children)
+        return tokens
