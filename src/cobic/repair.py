@@ -5,6 +5,8 @@ move would do is a few vector operations. :func:`repair` takes the move that low
 sample is violated; :func:`extend` then adds features for as long as nothing breaks.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cobic.budget import Budget
@@ -15,6 +17,7 @@ _CANDIDATES = 256
 _PAIRED = 48
 _EXCHANGES = 60
 _LEAST_STEP = 1e-12
+_LARGEST_BLOCK = 1 << 21
 
 
 class _Selection:
@@ -184,10 +187,17 @@ def climb(problem: Problem, support: Bools, budget: Budget) -> Bools:
         change = np.where(selection.support[candidates], -1.0, 1.0) * selection.sizes[candidates]
         after = _soft_objective(selection, selection.margins_after(candidates), change)
         best = int(np.lexsort((candidates, -after))[0])
-        if not after[best] > objective + _LEAST_STEP * max(1.0, abs(objective)):
+        least = objective + _LEAST_STEP * max(1.0, abs(objective))
+        if after[best] > least:
+            objective = float(after[best])
+            selection.toggle(int(candidates[best]))
+            continue
+        exchange = _best_exchange(selection, _soft_gains(selection), _lowest_violation)
+        if exchange is None or not selection.counts.sum() - problem.slack_penalty * -exchange[0] > least:
             break
-        objective = float(after[best])
-        selection.toggle(int(candidates[best]))
+        objective = float(selection.counts.sum() + problem.slack_penalty * exchange[0])
+        for feature in exchange[1:]:
+            selection.toggle(feature)
     return selection.support
 
 
@@ -247,7 +257,10 @@ def raise_margin(problem: Problem, support: Bools, budget: Budget) -> Bools:
         if budget.exhausted():
             break
         worst = float(selection.margins().min())
-        exchange = _best_exchange(selection)
+        margins = selection.margins()
+        spread = max(float(margins.min()), float(np.finfo(np.float64).tiny))
+        gains = selection.gains(np.exp(-(margins - margins.min()) / spread))
+        exchange = _best_exchange(selection, gains, _largest_worst_margin)
         if exchange is None or not exchange[0] > worst:
             break
         for feature in exchange[1:]:
@@ -255,26 +268,38 @@ def raise_margin(problem: Problem, support: Bools, budget: Budget) -> Bools:
     return selection.support
 
 
-def _best_exchange(selection: _Selection) -> tuple[float, int, int] | None:
-    """The exchange of two features of one class that leaves the largest worst margin, among promising ones."""
+def _best_exchange(
+    selection: _Selection, gains: Floats, score: Callable[[Floats], Floats]
+) -> tuple[float, int, int] | None:
+    """The exchange of two features of one class with the largest score of the margins, among promising ones."""
     problem, margins = selection.problem, selection.margins()
-    spread = max(float(margins.min()), float(np.finfo(np.float64).tiny))
-    gains = selection.gains(np.exp(-(margins - margins.min()) / spread))
+    paired = min(_PAIRED, int(np.sqrt(_LARGEST_BLOCK / margins.size)) + 1)
     best: tuple[float, int, int] | None = None
     for cls, members in enumerate(problem.features_of_class):
         single = members[selection.movable[members] & (selection.sizes[members] == 1)]
         inside, outside = single[selection.support[single]], single[~selection.support[single]]
-        out, into = (part[_best(gains[part], _PAIRED)] for part in (inside, outside))
+        out, into = (part[_best(gains[part], paired)] for part in (inside, outside))
         if out.size == 0 or into.size == 0:
             continue
         columns = problem.matrix.columns(np.concatenate([out, into])) / selection.counts[cls]
         shift = columns[:, None, out.size :] - columns[:, : out.size, None]
-        worst = np.full(shift.shape[1:], np.inf)
         coefficients = problem.comparisons.coefficients(cls)
+        worst = np.full(shift.shape, np.inf)
         for comparison in range(margins.shape[1]):
             moved = margins[:, comparison, None, None] + coefficients[:, comparison, None, None] * shift
-            np.minimum(worst, moved.min(axis=0), out=worst)
-        row, column = np.unravel_index(int(worst.argmax()), worst.shape)
-        if best is None or worst[row, column] > best[0]:
-            best = (float(worst[row, column]), int(out[row]), int(into[column]))
+            np.minimum(worst, moved, out=worst)
+        scores = score(worst)
+        row, column = np.unravel_index(int(scores.argmax()), scores.shape)
+        if best is None or scores[row, column] > best[0]:
+            best = (float(scores[row, column]), int(out[row]), int(into[column]))
     return best
+
+
+def _largest_worst_margin(margins: Floats) -> Floats:
+    worst: Floats = margins.min(axis=0)
+    return worst
+
+
+def _lowest_violation(margins: Floats) -> Floats:
+    violation: Floats = np.minimum(margins, 0.0).sum(axis=0)
+    return violation

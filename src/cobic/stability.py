@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 
@@ -286,8 +285,8 @@ class _Procedure:
 
 def _table_of_rows(X: Any, matrix: Matrix) -> Any:
     """The data in a form whose rows can be taken again and again; sparse stays sparse, which Matrix.rows is not."""
-    sparse = sp.issparse(X)
-    return X.tocsr() if sparse else matrix
+    to_csr = getattr(X, "tocsr", None)
+    return to_csr() if callable(to_csr) else matrix
 
 
 def _run(procedure: _Procedure, rows: Integers, seed: int) -> tuple[Bools | None, str]:

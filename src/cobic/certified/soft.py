@@ -1,5 +1,9 @@
 """The search with soft margins: branch and bound over boxes of counts, then over features.
 
+First the relaxation is followed uphill from the counts of a good selection: the multipliers at its best counts n often
+bound the objective at all others, too, because there n_r + P_r(n_r) is largest in every class. From there dives look
+for a selection: fix one fractional feature after the other.
+
 Any multipliers bound the objective over a box of counts, class by class (:mod:`cobic.certified.bounds`). The box with
 the largest bound is looked at where that bound is attained: the relaxation there gives better multipliers and a
 fractional selection to round. Where it does not lower the bound, the box is split at the point, and a single point on
@@ -8,7 +12,7 @@ of them is the proven bound.
 """
 
 import heapq
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +27,8 @@ from cobic.repair import climb
 
 _RECENT_CUTS = 40
 _PROMISING = 1.0
+_FRACTIONAL = 1e-6
+_DIVE = 60
 
 
 @dataclass
@@ -43,9 +49,14 @@ class _Node:
     def decided(self) -> bool:
         return bool(self.decided_in or self.decided_out)
 
-    @property
-    def single(self) -> bool:
-        return bool((self.low == self.high).all())
+
+@dataclass(frozen=True)
+class _Peak:
+    """The relaxation at some counts: its value, and which way it rises."""
+
+    solution: SoftSolution
+    value: float
+    slopes: Floats
 
 
 class SoftSearch:
@@ -88,12 +99,88 @@ class SoftSearch:
         nothing = np.zeros(self._problem.comparisons.other.shape, dtype=np.int64)
         self._cuts.append(Cut(self._problem, nothing, self._root.high))
         self._bound(self._root, 0)
+        if self._incumbent.support is not None:
+            self._ascend(self._problem.counts(self._incumbent.support))
         self._push(self._root)
         while self._heap and not self._finished():
             _, _, node = heapq.heappop(self._heap)
             if not self._visit(node):
                 self._push(node)
                 return
+
+    def _ascend(self, counts: Integers) -> None:
+        """Follow the relaxation uphill, class by class, with growing and shrinking steps; then dive where it ends."""
+        best = self._try(counts)
+        step = 4
+        while best is not None and step and not self._spent():
+            moved = self._step(best, step)
+            step = min(2 * step, 64) if moved is not None else step // 2
+            best = moved or best
+        if best is not None:
+            self._dive(best)
+
+    def _step(self, here: "_Peak", step: int) -> "_Peak | None":
+        """The better one of two neighbours: all classes moved the way that multipliers promise most, or the best one."""
+        slope = here.slopes
+        for which in (slope != 0, np.abs(slope) == np.abs(slope).max()):
+            move = np.where(which, np.sign(slope), 0).astype(np.int64) * step
+            counts = np.clip(here.solution.counts + move, self._root.low, self._root.high)
+            if (counts != here.solution.counts).any():
+                there = self._try(counts)
+                if there is not None and there.value > here.value:
+                    return there
+        return None
+
+    def _try(self, counts: Integers) -> "_Peak | None":
+        """Solve the relaxation at some counts and bound the root by it."""
+        solution = self._solve(self._root, counts)
+        if solution is None:
+            return None
+        self._cuts.append(solution.cut)
+        self._bound(self._root, len(self._cuts) - 1)
+        value = float(solution.cut.values(counts[None, :])[0]) + int(counts.sum())
+        return _Peak(solution, value, self._slopes(solution.cut, counts))
+
+    @staticmethod
+    def _slopes(cut: Cut, counts: Integers) -> Floats:
+        """How the bound of a cut changes with one feature more (where that is a gain), or less, of each class."""
+        slopes = []
+        for means, n in zip(cut.prefix_means, counts, strict=True):
+            up = 1.0 + means[n] - means[n - 1] if n < means.size else -1.0
+            down = means[n - 2] - means[n - 1] - 1.0 if n > 1 else -1.0
+            slopes.append(up if up > 0 else -down if down > 0 else 0.0)
+        return np.array(slopes)
+
+    def _dive(self, peak: "_Peak") -> None:
+        """Fix the fractional features one after the other, each the way that violates less."""
+        solution, node = peak.solution, replace(self._root)
+        counts = solution.counts
+        for _ in range(_DIVE):
+            away = np.minimum(solution.x, 1.0 - solution.x)
+            away[self._problem.constraints.part_of >= 0] = 0.0
+            places = np.flatnonzero(away > _FRACTIONAL)
+            if places.size == 0 or self._spent():
+                break
+            size = np.abs(self._problem.columns(places)).max(axis=0)
+            feature = int(places[np.argmax(size * away[places])])
+            choices = []
+            for side in ("decided_in", "decided_out"):
+                child = replace(node, **{side: (*getattr(node, side), feature)})
+                found = self._solve(child, counts)
+                if found is not None:
+                    choices.append((self._violation(found), len(choices), child, found))
+            if not choices:
+                return
+            _, _, node, solution = min(choices)
+        self._round(solution, node, polish=True)
+
+    def _violation(self, solution: SoftSolution) -> float:
+        problem = self._problem
+        margins = problem.comparisons.margins(problem.sums(solution.x) / solution.counts)
+        return float(np.maximum(-margins.min(axis=1), 0.0).sum())
+
+    def _spent(self) -> bool:
+        return self._budget.lps >= self._max_programs or self._budget.exhausted()
 
     def certificate(self) -> dict[str, Any]:
         """The proof of the present bound."""
@@ -104,7 +191,7 @@ class SoftSearch:
     def _finished(self) -> bool:
         gap = self.objective_bound - self._incumbent.objective
         self._budget.report_objective(self.objective_bound, len(self._heap))
-        return gap <= self._target_gap or self._budget.lps >= self._max_programs or self._budget.exhausted()
+        return gap <= self._target_gap or self._spent()
 
     def _push(self, node: _Node) -> None:
         """Keep a node for later, unless nothing in it is better than what is there."""
@@ -118,8 +205,7 @@ class SoftSearch:
         """Look at the most promising counts of a node; then lower its bound or split it. False if the budget ran out."""
         counts = self._best_counts(node)
         if counts is None:
-            node.bound = -np.inf  # the decided features leave no counts
-            return True
+            return True  # the decided features leave no counts, or none that could be better
         solution = self._solve(node, counts)
         if solution is None:
             return False
@@ -145,15 +231,16 @@ class SoftSearch:
         decided_out[list(node.decided_out)] = True
         return decided_in, decided_out
 
-    def _round(self, solution: SoftSolution, node: _Node) -> None:
+    def _round(self, solution: SoftSolution, node: _Node, *, polish: bool = False) -> None:
         """The selection with the largest x, and what climbing from it leads to where that is promising."""
         support = np.zeros(self._problem.n_features, dtype=np.bool_)
         for members, n in zip(self._problem.features_of_class, solution.counts, strict=True):
             order = np.lexsort((-solution.cut.scores[members], -solution.x[members]))
             support[members[order[: int(n)]]] = True
         support = self._problem.constraints.complete(support)
+        before = self._incumbent.objective
         objective = self._incumbent.offer(support)
-        if objective > self._incumbent.objective - _PROMISING or not node.decided:
+        if polish or objective > before - _PROMISING:
             self._incumbent.offer(climb(self._problem, support, self._budget))
 
     def _bound(self, node: _Node, index: int) -> None:
@@ -163,12 +250,20 @@ class SoftSearch:
 
     def _value(self, node: _Node, index: int) -> float:
         """What a cut says about a node."""
+        low = self._low(node)
+        if (low > node.high).any():
+            return float(node.high.sum())  # no more features than the best objective: nothing better in it
         if not node.decided:
-            return float(self._cuts[index].objective_bounds(node.low[None, :], node.high[None, :])[0])
+            return float(self._cuts[index].objective_bounds(low[None, :], node.high[None, :])[0])
         curves = self._curves(node, index)
         if curves is None:
             return -np.inf
         return float(sum(values.max() for _, values in curves) - self._cuts[index].offset + self._cuts[index].error)
+
+    def _low(self, node: _Node) -> Integers:
+        """The least counts in a node with which a selection can have more features than the best objective."""
+        total = int(np.floor(self._incumbent.objective)) + 1 if np.isfinite(self._incumbent.objective) else 0
+        return np.maximum(node.low, total - (node.high.sum() - node.high))
 
     def _best_counts(self, node: _Node) -> Integers | None:
         """Where the bound of a node is attained; None if its counts cannot be reached."""
@@ -181,9 +276,11 @@ class SoftSearch:
         """For each class the counts in the box that can be reached, and what they add to the bound."""
         cut, problem = self._cuts[index], self._problem
         decided_in, decided_out = self._masks(node)
-        curves = []
+        curves, lows = [], self._low(node)
         for cls, members in enumerate(problem.features_of_class):
-            low, high = int(node.low[cls]), int(node.high[cls])
+            low, high = int(lows[cls]), int(node.high[cls])
+            if low > high:
+                return None
             if not node.decided:
                 counts = np.arange(low, high + 1)
                 curves.append((counts, cut.prefix_means[cls][low - 1 : high] + counts))
@@ -197,8 +294,9 @@ class SoftSearch:
         return curves
 
     def _split(self, node: _Node, counts: Integers, solution: SoftSolution) -> None:
-        if not node.single:
-            cls = int((node.high - node.low).argmax())
+        low = self._low(node)
+        if (low < node.high).any():
+            cls = int((node.high - low).argmax())
             at = int(min(counts[cls], node.high[cls] - 1))
             first, second = node.high.copy(), node.low.copy()
             first[cls], second[cls] = at, at + 1

@@ -255,9 +255,11 @@ class _Proof:
     def check_objective(self, bound: float) -> None:
         """Walk the tree for the objective with soft margins; raise at the first thing that does not hold."""
         self._objective_bound = bound
+        more = int(np.floor(bound)) + 1  # a selection with fewer features has no larger objective
         left = [self._root()]
         while left:
-            left.extend(reversed(self._children(left.pop(), self._next_token(), 0)))
+            state = _within_total(left.pop(), more, beyond=True)
+            left.extend(reversed(self._children(state, self._next_token(), 0)))
         _require(next(self._tokens, None) is None, "the tree goes on after its end")
 
     def _walk(self, total: int) -> bool:
