@@ -5,31 +5,41 @@ from importlib.metadata import version
 from cobic import datasets
 from cobic.certified.verify import Verification, verify
 from cobic.dataset import Dataset
-from cobic.errors import DownloadError, InputError, ModelError
+from cobic.errors import DownloadError, InconsistentDataWarning, InputError, ModelError
+from cobic.estimator import ConsistentBiclustering
 from cobic.io import read_table
 from cobic.methods import solve
 from cobic.model import Model
+from cobic.paths import Path, path
 from cobic.problem import Problem
-from cobic.report import selection_table
+from cobic.report import selection_table, violation_table
 from cobic.result import Progress, Result, Run, Status
+from cobic.stability import Stability, stability
 
 __version__ = version("cobic")
 
 __all__ = [
+    "ConsistentBiclustering",
     "Dataset",
     "DownloadError",
+    "InconsistentDataWarning",
     "InputError",
     "Model",
     "ModelError",
+    "Path",
     "Problem",
     "Progress",
     "Result",
     "Run",
+    "Stability",
     "Status",
     "Verification",
     "datasets",
+    "path",
     "read_table",
     "selection_table",
     "solve",
+    "stability",
     "verify",
+    "violation_table",
 ]

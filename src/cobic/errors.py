@@ -11,3 +11,7 @@ class DownloadError(InputError):
 
 class ModelError(InputError):
     """A model file that does not hold what its schema promises."""
+
+
+class InconsistentDataWarning(UserWarning):
+    """No selection reads every sample's class back; the message says whether that is proven and what was done."""

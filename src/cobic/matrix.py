@@ -44,6 +44,10 @@ class Matrix(ABC):
         """Some features, dense: (n, len(index))."""
 
     @abstractmethod
+    def take(self, index: Integers) -> "Matrix":
+        """Some samples, in the same form."""
+
+    @abstractmethod
     def peaks(self) -> tuple[Floats, Floats]:
         """Largest absolute value of each sample (n,) and of each feature (m,)."""
 
@@ -89,6 +93,9 @@ class DenseMatrix(Matrix):
     def columns(self, index: Integers) -> Floats:
         return self._array[:, index].astype(np.float64, copy=False)
 
+    def take(self, index: Integers) -> Matrix:
+        return DenseMatrix(self._array[index])
+
     def peaks(self) -> tuple[Floats, Floats]:
         of_rows, of_columns = np.zeros(self.shape[0]), np.zeros(self.shape[1])
         for part, block in self._blocks():
@@ -133,6 +140,9 @@ class SparseMatrix(Matrix):
 
     def columns(self, index: Integers) -> Floats:
         return np.asarray(self._array[:, index].toarray(), dtype=np.float64)
+
+    def take(self, index: Integers) -> Matrix:
+        return SparseMatrix(self._array[index])
 
     def peaks(self) -> tuple[Floats, Floats]:
         size = abs(self._array)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cobic.errors import InputError, ModelError
 from cobic.io import write_text
-from cobic.matrix import Floats, Integers, as_matrix
+from cobic.matrix import Floats, Integers, Matrix, as_matrix
 from cobic.problem import Problem, frame_names
 from cobic.result import Result
 
@@ -115,15 +115,8 @@ class Model:
         names = None if names is None else tuple(str(name) for name in names)
         matrix = as_matrix(X)
         self._require_same_features(matrix.shape, names)
-        bad = matrix.first_not_finite()
-        if bad is not None:
-            message = f"new data have the value {bad[2]} at sample {bad[0]}, feature {bad[1]}: impute it first"
-            raise InputError(message)
-        chosen = np.flatnonzero(self.support & (self.feature_classes >= 0))
-        of = self.feature_classes[chosen]
-        weights = np.zeros((self.n_features, len(self.classes)))
-        weights[chosen, of] = 1.0 / np.bincount(of, minlength=len(self.classes))[of]
-        return matrix.products(weights)
+        require_finite(matrix)
+        return matrix.products(class_mean_weights(self.support, self.feature_classes, len(self.classes)))
 
     def predict(self, X: Any, feature_names: tuple[str, ...] | None = None) -> NDArray[Any]:
         """Classify new samples.
@@ -224,6 +217,24 @@ class Model:
             return
         if shape[0] == n_features:
             message += "; the new data look transposed: samples go in rows"
+        raise InputError(message)
+
+
+def class_mean_weights(support: NDArray[np.bool_], feature_classes: Integers, n_classes: int) -> Floats:
+    """Weights (m, k) that make sums over features the means over the selected ones of each class; 0 if there is none."""
+    chosen = np.flatnonzero(support & (feature_classes >= 0))
+    of = feature_classes[chosen]
+    weights = np.zeros((support.size, n_classes))
+    weights[chosen, of] = 1.0 / np.bincount(of, minlength=n_classes)[of]
+    return weights
+
+
+def require_finite(matrix: Matrix) -> None:
+    """Complain about the first missing or infinite value in new data."""
+    bad = matrix.first_not_finite()
+    if bad is not None:
+        what = "a missing value (NaN)" if np.isnan(bad[2]) else "an infinite value (inf)"
+        message = f"new data have {what} at sample {bad[0]}, feature {bad[1]}: impute it first"
         raise InputError(message)
 
 

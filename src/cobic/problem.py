@@ -1,10 +1,11 @@
 """The problem: samples with known classes, feature classes, margins, and the only definition of consistency."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -113,6 +114,8 @@ class Problem:
         Class of each feature, as an index into `classes`; -1 for a feature excluded by ``ties="exclude"``.
     class_means : ndarray of shape (k, n_features)
         Mean of each feature over the samples of each class.
+    leads : ndarray of shape (n_features,)
+        By how much the largest class mean of each feature exceeds the second largest.
     n_ties : int
         Number of features whose largest class means are exactly equal.
     alpha, beta : ndarray of shape (n_samples,)
@@ -167,6 +170,7 @@ class Problem:
         self._sample_peaks, self._feature_peaks = self.matrix.peaks()
         self.class_sizes = np.bincount(self.labels, minlength=self.n_classes)
         self._classify_features()
+        self._given_constraints = {"fixed_in": fixed_in, "fixed_out": fixed_out, "groups": groups}
         self.constraints = read_constraints(fixed_in, fixed_out, groups, self.feature_classes, self.feature_names)
         self.required, self.selectable = self.constraints.required, self.constraints.selectable
         self.slack_penalty = self._read_penalty(slack_penalty)
@@ -219,8 +223,8 @@ class Problem:
         if not (eps >= 0 and np.isfinite(eps)):
             message = f"eps is {eps}: it must be a finite number of at least 0"
             raise InputError(message)
-        ambiguous = self._leads <= eps
-        for feature, means in self._exact_class_means(self._unsure_features(self._leads - eps)):
+        ambiguous = self.leads <= eps
+        for feature, means in self._exact_class_means(self._unsure_features(self.leads - eps)):
             best, second = sorted(means)[-1:-3:-1]
             ambiguous[feature] = best - second <= Fraction(eps)
         return ambiguous
@@ -316,6 +320,69 @@ class Problem:
             return -np.inf
         return float(support.sum()) - self.slack_penalty * float(self.violations(support).sum())
 
+    def subset(self, samples: Integers) -> "Problem":
+        """The problem of some of the samples, with everything else as it is.
+
+        Parameters
+        ----------
+        samples : ndarray of int
+            Rows of X.
+
+        Returns
+        -------
+        Problem
+            Feature classes are those of these samples alone.
+        """
+        names = None if self.sample_names is None else [self.sample_names[sample] for sample in samples]
+        return Problem(
+            self.matrix.take(samples),
+            self.classes[self.labels[samples]],
+            self.alpha[samples],
+            self.beta[samples],
+            ties=self.ties,
+            beta_rule=self.beta_rule,
+            slack_penalty=self.slack_penalty,
+            feature_names=self.feature_names,
+            sample_names=names,
+            **self._given_constraints,
+        )
+
+    def with_margins(self, alpha: ArrayLike = 0.0, beta: ArrayLike = 1.0) -> Self:
+        """The same data with other margins; nothing is computed anew but what depends on them.
+
+        Parameters
+        ----------
+        alpha, beta : float or array-like of shape (n_samples,)
+            The margins.
+
+        Returns
+        -------
+        Problem
+            It shares the data with this one.
+        """
+        other = copy(self)
+        other.alpha = _margin_vector("alpha", alpha, 0.0, self.n_samples)
+        other.beta = _margin_vector("beta", beta, 1.0, self.n_samples)
+        other.comparisons = other._compare_all()
+        return other
+
+    def softened(self, slack_penalty: float | Literal["auto"]) -> Self:
+        """The same problem with another price of violations.
+
+        Parameters
+        ----------
+        slack_penalty : float or "auto"
+            Features per unit of margin; inf for hard margins.
+
+        Returns
+        -------
+        Problem
+            It shares the data with this one.
+        """
+        other = copy(self)
+        other.slack_penalty = other._read_penalty(slack_penalty)
+        return other
+
     def columns(self, features: Integers) -> Floats:
         """Some features, dense (n, len(features)), each replaced by the mean of its part of a group."""
         columns = self.matrix.columns(features)
@@ -398,15 +465,15 @@ class Problem:
         with np.errstate(over="ignore", invalid="ignore"):
             means = self.matrix.transposed_products(member) / self.class_sizes
             ordered = np.sort(means, axis=1)
-            self._leads = ordered[:, -1] - ordered[:, -2]
+            self.leads = ordered[:, -1] - ordered[:, -2]
         self.class_means = means.T
         feature_classes = means.argmax(axis=1)
         tied = self._feature_peaks == 0
-        for feature, exact in self._exact_class_means(self._unsure_features(self._leads)):
+        for feature, exact in self._exact_class_means(self._unsure_features(self.leads)):
             best, second = sorted(exact)[-1:-3:-1]
             feature_classes[feature] = exact.index(best)
             tied[feature] = best == second
-            self._leads[feature] = signed_float(best - second)
+            self.leads[feature] = signed_float(best - second)
         self.n_ties = int(tied.sum())
         if self.ties == "exclude":
             feature_classes[tied] = -1
@@ -488,6 +555,8 @@ def _margin_vector(name: str, value: ArrayLike, least: float, n_samples: int) ->
 
 
 def _names(name: str, given: Sequence[str] | None, X: Any, axis: str, size: int) -> tuple[str, ...] | None:
+    if given is None and isinstance(X, Matrix):
+        return None
     names = given if given is not None else frame_names(X, axis)
     if names is None:
         return None

@@ -258,7 +258,7 @@ def raise_margin(problem: Problem, support: Bools, budget: Budget) -> Bools:
             break
         worst = float(selection.margins().min())
         margins = selection.margins()
-        spread = max(float(margins.min()), float(np.finfo(np.float64).tiny))
+        spread = max(float(margins.min()), 1e-9 * float(np.abs(margins).max()), float(np.finfo(np.float64).tiny))
         gains = selection.gains(np.exp(-(margins - margins.min()) / spread))
         exchange = _best_exchange(selection, gains, _largest_worst_margin)
         if exchange is None or not exchange[0] > worst:

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 
 from cobic.errors import InputError
-from cobic.matrix import Floats, Integers, Matrix
+from cobic.matrix import Floats, Integers
 from cobic.methods import DEFAULT_METHOD, solve
 from cobic.problem import Problem
 from cobic.result import Status
@@ -167,19 +167,10 @@ def stability(
     _require_jobs(n_jobs)
     whole = Problem(X, y, alpha, beta, **choices)  # whatever is wrong with the data is said here, of all samples
     _require_samples_left_out(whole, subsample)
-    procedure = _Procedure(
-        table=_table_of_rows(X, whole.matrix),
-        y=whole.classes[whole.labels],
-        alpha=whole.alpha,
-        beta=whole.beta,
-        choices={**choices, "feature_names": whole.feature_names, "sample_names": None},
-        method=method,
-        time_limit=time_limit,
-    )
     # All is drawn before the first run starts, so that it does not matter who runs what, and when.
     streams = [np.random.default_rng(seed) for seed in np.random.SeedSequence(random_state).spawn(n_repeats)]
     draws = [(stratified_rows(whole.labels, subsample, rng), int(rng.integers(1 << 31))) for rng in streams]
-    runs = Parallel(n_jobs=n_jobs)(delayed(_run)(procedure, rows, seed) for rows, seed in draws)
+    runs = Parallel(n_jobs=n_jobs)(delayed(_run)(whole, method, time_limit, rows, seed) for rows, seed in draws)
     return _summary(runs, confidence, whole.feature_names)
 
 
@@ -266,36 +257,15 @@ def _n_drawn(size: int, subsample: float) -> int:
     return min(size, max(_FEWEST_PER_CLASS, round(subsample * size)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Procedure:
-    """What is done with the samples of each run; it travels to the processes that do it."""
-
-    table: Any
-    y: NDArray[Any]
-    alpha: Floats
-    beta: Floats
-    choices: dict[str, Any]
-    method: str
-    time_limit: float | None
-
-    def problem(self, rows: Integers) -> Problem:
-        X = self.table.rows(rows) if isinstance(self.table, Matrix) else self.table[rows]
-        return Problem(X, self.y[rows], self.alpha[rows], self.beta[rows], **self.choices)
-
-
-def _table_of_rows(X: Any, matrix: Matrix) -> Any:
-    """The data in a form whose rows can be taken again and again; sparse stays sparse, which Matrix.rows is not."""
-    to_csr = getattr(X, "tocsr", None)
-    return to_csr() if callable(to_csr) else matrix
-
-
-def _run(procedure: _Procedure, rows: Integers, seed: int) -> tuple[Bools | None, str]:
+def _run(
+    whole: Problem, method: str, time_limit: float | None, rows: Integers, seed: int
+) -> tuple[Bools | None, str]:
     """The selection of one run, None if it has none, and the reason."""
     try:
-        problem = procedure.problem(rows)
+        problem = whole.subset(rows)
     except InputError as error:  # all samples together were accepted: in these, a feature of `fixed_in` may be tied
         return None, str(error)
-    result = solve(problem, procedure.method, procedure.time_limit, seed)
+    result = solve(problem, method, time_limit, seed)
     if result.stopped_by == "interrupt":  # Ctrl-C is meant for all runs, not for this one
         raise KeyboardInterrupt
     succeeded = result.status in (Status.OPTIMAL, Status.FEASIBLE)

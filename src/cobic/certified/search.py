@@ -11,7 +11,8 @@ from cobic.certified.certificate import Multipliers, Token, make_certificate
 from cobic.certified.columns import ColumnSearch
 from cobic.certified.count_lp import CountRelaxation, CountSolution
 from cobic.matrix import Floats
-from cobic.problem import Problem
+from cobic.problem import Bools, Problem
+from cobic.repair import repair
 
 # What may be spent at a time, in linear programs (about a millisecond each).
 _QUICK = 200
@@ -172,13 +173,32 @@ class CertifiedSearch:
         return sorted(total.unsettled, key=lambda index: (-total.points[index].margin, index))
 
     def _come_close(self) -> None:
-        """A quick way down from the bound, so that a good selection exists early."""
-        for size in range(self.upper_bound, self._floor, -1):
-            if self._spent():
+        """A quick way down from the bound in growing steps, and back up by halving: a good selection exists early."""
+        failed, size, step = self.upper_bound + 1, self.upper_bound, 1
+        while size > self._incumbent.n_selected and not self._spent() and not self._find_quickly(size):
+            failed, size, step = size, max(size - step, self._least + 1), 2 * step
+            if size == failed:
                 return
-            total = self._settle(size, max_open=0)
-            if self._dive(total, self._ranked(total), _CLOSE_DIVES):
-                return
+        while failed - self._incumbent.n_selected > 1 and not self._spent():
+            size = (failed + self._incumbent.n_selected) // 2
+            if not self._find_quickly(size):
+                failed = size
+
+    def _find_quickly(self, size: int) -> bool:
+        """Look for a selection of a size: by mending the best relaxation there, then by a few dives."""
+        total = self._settle(size, max_open=0)
+        ranked = self._ranked(total)
+        if ranked:
+            mended = repair(self._problem, self._rounded(total.points[ranked[0]]), self._budget)
+            if mended is not None:
+                self._incumbent.offer(mended)
+        return self._incumbent.n_selected >= size or self._dive(total, ranked, _CLOSE_DIVES)
+
+    def _rounded(self, point: CountSolution) -> Bools:
+        support = np.zeros(self._problem.n_features, dtype=np.bool_)
+        for members, n in zip(self._problem.features_of_class, point.counts, strict=True):
+            support[members[np.argsort(-point.x[members], kind="stable")[: int(n)]]] = True
+        return support
 
     def _descend(self) -> None:
         """From the bound downwards: find a selection of a size, or exclude that total."""

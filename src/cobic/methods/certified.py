@@ -12,6 +12,8 @@
 `docs/certified.md` explains the mathematics.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from cobic.budget import Budget, Incumbent, SoftIncumbent
@@ -19,10 +21,11 @@ from cobic.certified.certificate import make_certificate
 from cobic.certified.search import CertifiedSearch
 from cobic.certified.soft import SoftSearch
 from cobic.errors import InputError
+from cobic.matrix import Floats
 from cobic.methods.fixed_point import iterate
 from cobic.methods.outcome import Outcome
-from cobic.problem import Problem
-from cobic.repair import climb, raise_margin
+from cobic.problem import Bools, Problem
+from cobic.repair import climb, raise_margin, repair
 
 _STARTING_PROGRAMS = 8
 
@@ -34,6 +37,7 @@ def solve(
     *,
     max_programs: int = 14_000,
     target_gap: float = 1e-4,
+    start: Sequence[Bools] = (),
 ) -> Outcome:
     """Find the largest consistent selection and prove that there is no larger one.
 
@@ -51,6 +55,8 @@ def solve(
         them may close it.
     target_gap : float, default=1e-4
         With soft margins: how far objective and bound may be apart, per feature, for the search to stop.
+    start : sequence of ndarray of bool, shape (n_features,), optional
+        Selections from which to start, such as the answers for similar margins, the most similar one first.
 
     Returns
     -------
@@ -63,14 +69,15 @@ def solve(
     if not target_gap >= 0:
         message = f"target_gap is {target_gap!r}: give a number of at least 0"
         raise InputError(message)
+    start = [problem.check_support(support) for support in start]
     if problem.soft:
-        return _solve_soft(problem, budget, max_programs, target_gap * problem.n_selectable)
+        return _solve_soft(problem, budget, max_programs, target_gap * problem.n_selectable, start)
     incumbent = Incumbent(problem, budget)
     everything = problem.selectable
     if incumbent.offer(everything):
         certificate = make_certificate(problem, everything, problem.n_selectable, [], [])
         return Outcome(everything, problem.n_selectable, certificate=certificate)
-    x = iterate(problem, budget, incumbent, _STARTING_PROGRAMS)
+    x = _start_from(problem, budget, incumbent, start) if start else iterate(problem, budget, incumbent, _STARTING_PROGRAMS)
     search = CertifiedSearch(problem, budget, incumbent, rng, max_programs)
     search.run(x)
     if incumbent.support is not None:
@@ -80,9 +87,22 @@ def solve(
     return Outcome(support, search.upper_bound, certificate=search.certificate())
 
 
-def _solve_soft(problem: Problem, budget: Budget, max_programs: int, target_gap: float) -> Outcome:
+def _start_from(problem: Problem, budget: Budget, incumbent: Incumbent, start: Sequence[Bools]) -> Floats:
+    """Mend what is there; where to begin with the bound."""
+    for support in start:
+        mended = repair(problem, support, budget)
+        if mended is not None:
+            incumbent.offer(mended)
+    best = start[0] if incumbent.support is None else incumbent.support
+    return best.astype(np.float64)
+
+
+def _solve_soft(
+    problem: Problem, budget: Budget, max_programs: int, target_gap: float, start: Sequence[Bools]
+) -> Outcome:
     incumbent = SoftIncumbent(problem, budget)
-    incumbent.offer(climb(problem, problem.selectable, budget))
+    for support in [*start[:1], problem.selectable]:
+        incumbent.offer(climb(problem, support, budget))
     search = SoftSearch(problem, budget, incumbent, max_programs, target_gap)
     search.run()
     found = incumbent.support

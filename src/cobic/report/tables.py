@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from cobic.problem import Problem
 from cobic.result import Result
@@ -41,6 +42,49 @@ def selection_table(problem: Problem, result: Result) -> pd.DataFrame:
     means = {f"mean {cls}": mean for cls, mean in zip(problem.classes, problem.class_means, strict=True)}
     of = np.array(labels)[problem.feature_classes]
     return pd.DataFrame({"feature": names, "class": of, "selected": result.support, **means})
+
+
+def violation_table(problem: Problem, support: ArrayLike) -> pd.DataFrame:
+    """List the samples whose margin a selection violates, worst first: the suspects for label errors.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    support : array-like of bool, shape (n_features,)
+        The selected features.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``sample`` (row of X), ``name``, ``class``, ``read_as`` (the class with the largest mean) and ``amount``
+        (how much of the margin is missing).
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.Problem([[3, 1], [1, 4], [5, 1]], ["a", "b", "b"], slack_penalty=1.0)
+    >>> cobic.violation_table(problem, [True, True])
+       sample  name class read_as  amount
+    0       2     2     b       a     4.0
+    """
+    amounts = problem.violations(support)
+    worst = np.lexsort((np.arange(amounts.size), -amounts))
+    worst = worst[amounts[worst] > 0]
+    read_as = np.full(worst.size, -1)
+    if problem.counts(support).all():
+        read_as = problem.means(support).argmax(axis=1)[worst]
+    labels = np.array([*(str(cls) for cls in problem.classes), ""])  # the last one is for the class index -1
+    names = worst if problem.sample_names is None else np.array(problem.sample_names, dtype=object)[worst]
+    return pd.DataFrame(
+        {
+            "sample": worst,
+            "name": names,
+            "class": labels[problem.labels[worst]],
+            "read_as": labels[read_as],
+            "amount": amounts[worst],
+        }
+    )
 
 
 def summary_document(problem: Problem, result: Result) -> dict[str, Any]:

@@ -1,0 +1,372 @@
+"""The scikit-learn face: a selector, a classifier and a biclustering in one; no mathematics here."""
+
+import warnings
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, BiclusterMixin, ClassifierMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cobic.budget import OnProgress
+from cobic.errors import InconsistentDataWarning, InputError
+from cobic.matrix import Floats, as_matrix
+from cobic.methods import DEFAULT_METHOD, solve
+from cobic.model import class_mean_weights, require_finite
+from cobic.paths import survival
+from cobic.problem import BetaRule, Problem, Ties, frame_names
+from cobic.report import violation_table
+from cobic.result import Progress, Result, Status
+
+
+class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, BaseEstimator):
+    """Select the features that agree with the classes, and classify by them.
+
+    Feature i belongs to the class with the largest mean of feature i. As many features as possible are selected such
+    that for each training sample the mean over the selected features of its own class exceeds `alpha` + `beta` × the
+    mean over those of any other class; with the default `method` it is proven how many that can be. A new sample gets
+    the class with the largest mean.
+
+    The method is made for data with many features and few samples, such as gene expression. On data with few features
+    a consistent selection often does not exist; then, unless ``on_infeasible="raise"``, soft margins are used.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_samples,), default=0.0
+        Additive margin, at least 0, in the units of X.
+    beta : float or array-like of shape (n_samples,), default=1.0
+        Multiplicative margin, at least 1.
+    ties : {"first", "exclude"}, default="first"
+        What becomes of a feature whose largest class means are equal.
+    beta_rule : {"published", "sign-aware"}, default="published"
+        How `beta` treats negative means.
+    slack_penalty : float or "auto", default=inf
+        Price of a violated margin, in features per unit of margin; inf: margins must hold.
+    on_infeasible : {"soft", "raise"}, default="soft"
+        If no consistent selection exists: warn with `InconsistentDataWarning` and fit with
+        ``slack_penalty="auto"``, or raise an error.
+    fixed_in, fixed_out : mask, names or indices of features, optional
+        Features that must, or must not, be selected.
+    groups : sequence of shape (n_features,), optional
+        A label per feature; features with the same label are selected together or not at all.
+    method : str, default="certified"
+        Name of the method, as in :func:`cobic.solve`.
+    method_options : dict, optional
+        Options of the method.
+    time_limit : float or None, default=60.0
+        Seconds for the search; the best selection so far is used then.
+    random_state : int, RandomState instance or None, default=0
+        Seed of everything random.
+    verbose : bool, default=False
+        Print how selection and bound move.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    support_ : ndarray of bool, shape (n_features_in_,)
+        The selected features.
+    n_selected_ : int
+        Their number.
+    upper_bound_ : int
+        No consistent selection has more features.
+    objective_, objective_bound_ : float
+        What is maximised and the bound on it; they differ from the two above with soft margins only.
+    status_ : str
+        "optimal", "feasible", "infeasible" or "unknown", as in :class:`cobic.Result`.
+    feature_classes_ : ndarray of shape (n_features_in_,)
+        Class of each feature as an index into `classes_`; -1 for a feature excluded by `ties`.
+    margins_ : ndarray of shape (n_samples,)
+        Margin of each training sample; negative if it is violated.
+    violations_ : DataFrame
+        The training samples whose margin is violated, worst first: the suspects for label errors. Columns ``sample``
+        (row of X), ``name``, ``class``, ``read_as``, ``amount``.
+    slack_penalty_ : float
+        The price that was used; inf with hard margins.
+    result_ : Result
+        All that is known about the selection.
+    certificate_ : dict or None
+        Proof of the bound, for :func:`cobic.verify`.
+    infeasibility_certificate_ : dict or None
+        Proof that no consistent selection exists, where soft margins had to be used instead.
+    rows_, columns_ : ndarray of bool, shape (n_classes, n_samples) and (n_classes, n_features_in_)
+        The biclusters: the samples, and the selected features, of each class.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, if X has names.
+    ranking_ : ndarray of int, shape (n_features_in_,)
+        1 for the feature that survives the largest margin, and so on: see :func:`cobic.path`. It is computed when it is
+        first asked for, from the training data, which a pickled estimator no longer has.
+
+    See Also
+    --------
+    sklearn.neighbors.NearestCentroid : The nearest relative among classifiers.
+    cobic.path : The curve over `alpha` or `beta`, and which value to choose.
+
+    References
+    ----------
+    .. [1] S. Busygin, O. A. Prokopyev, P. M. Pardalos, "Feature selection for consistent biclustering via fractional
+       0-1 programming", Journal of Combinatorial Optimization 10 (2005) 7-21.
+    .. [2] A. Mucherino, S. Cafieri, "A New Heuristic for Feature Selection by Consistent Biclustering", 2010.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.make_expression(n_features=300, seed=1)
+    >>> model = cobic.ConsistentBiclustering(alpha=10).fit(data.X, data.y)
+    >>> model.status_, bool(model.n_selected_ == model.upper_bound_)
+    ('optimal', True)
+    >>> model.score(data.test.X, data.test.y)
+    1.0
+    >>> model.transform(data.X).shape == (38, model.n_selected_)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: ArrayLike = 0.0,
+        beta: ArrayLike = 1.0,
+        ties: Ties = "first",
+        beta_rule: BetaRule = "published",
+        slack_penalty: float | Literal["auto"] = float("inf"),
+        on_infeasible: Literal["soft", "raise"] = "soft",
+        fixed_in: Any = None,
+        fixed_out: Any = None,
+        groups: Any = None,
+        method: str = DEFAULT_METHOD,
+        method_options: dict[str, Any] | None = None,
+        time_limit: float | None = 60.0,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.ties = ties
+        self.beta_rule = beta_rule
+        self.slack_penalty = slack_penalty
+        self.on_infeasible = on_infeasible
+        self.fixed_in = fixed_in
+        self.fixed_out = fixed_out
+        self.groups = groups
+        self.method = method
+        self.method_options = method_options
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Select features.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data.
+        y : array-like of shape (n_samples,)
+            Class of each sample.
+
+        Returns
+        -------
+        ConsistentBiclustering
+            This estimator.
+        """
+        if self.on_infeasible not in ("soft", "raise"):
+            message = f"on_infeasible is {self.on_infeasible!r}: choose one of soft, raise"
+            raise InputError(message)
+        sample_names = frame_names(X, "index")
+        data, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype="numeric", ensure_all_finite=False)
+        check_classification_targets(y)
+        problem = self._problem_of(data, y, self.slack_penalty, sample_names)
+        result = self._solve(problem)
+        self.infeasibility_certificate_ = None
+        if result.status in (Status.INFEASIBLE, Status.UNKNOWN):
+            problem, result = self._without_consistency(problem, result)
+        self._keep(problem, result)
+        return self
+
+    def _problem_of(self, X: Any, y: Any, slack_penalty: Any, sample_names: Any) -> Problem:
+        names = getattr(self, "feature_names_in_", None)
+        return Problem(
+            X,
+            y,
+            self.alpha,
+            self.beta,
+            ties=self.ties,
+            beta_rule=self.beta_rule,
+            slack_penalty=slack_penalty,
+            fixed_in=self.fixed_in,
+            fixed_out=self.fixed_out,
+            groups=self.groups,
+            feature_names=None if names is None else list(names),
+            sample_names=None if sample_names is None else [str(name) for name in sample_names],
+        )
+
+    def _solve(self, problem: Problem) -> Result:
+        seed = self.random_state
+        if not isinstance(seed, (int, np.integer)):
+            seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
+        options = self.method_options or {}
+        return solve(problem, self.method, self.time_limit, seed, self._printer(), **options)
+
+    def _printer(self) -> OnProgress | None:
+        return _print_progress if self.verbose else None
+
+    def _without_consistency(self, problem: Problem, hard: Result) -> tuple[Problem, Result]:
+        """Soft margins where hard ones cannot be had; all features where a class has none to show."""
+        proven = hard.status == Status.INFEASIBLE
+        if proven:
+            fact = f"no consistent selection exists for these data ({hard.reason}); this is proven"
+        else:
+            fact = f"no consistent selection was found ({hard.reason})"
+        if self.on_infeasible == "raise":
+            message = f'{fact}: lower alpha or beta, or use soft margins (on_infeasible="soft")'
+            raise InputError(message)
+        self.infeasibility_certificate_ = hard.certificate if proven else None
+        if problem.soft or not problem.feature_class_sizes.all():
+            done = "all features are kept, and a class without features is never predicted"
+            warnings.warn(f"{fact}: {done}", InconsistentDataWarning, stacklevel=3)
+            return problem, _with_everything(problem, hard)
+        soft = problem.softened("auto")
+        done = f"fitted with soft margins instead, slack_penalty={soft.slack_penalty:.4g}"
+        warnings.warn(f"{fact}: {done}", InconsistentDataWarning, stacklevel=3)
+        method = DEFAULT_METHOD  # the one that knows soft margins
+        seed = self.random_state if isinstance(self.random_state, (int, np.integer)) else 0
+        return soft, solve(soft, method, self.time_limit, int(seed), self._printer())
+
+    def _keep(self, problem: Problem, result: Result) -> None:
+        self._problem = problem
+        self.result_ = result
+        self.classes_ = problem.classes
+        self.support_ = result.support
+        self.n_selected_ = result.n_selected
+        self.upper_bound_ = result.upper_bound
+        self.objective_, self.objective_bound_ = result.objective, result.objective_bound
+        self.status_ = str(result.status)
+        self.certificate_ = result.certificate
+        self.slack_penalty_ = problem.slack_penalty
+        self.feature_classes_ = problem.feature_classes
+        self.margins_ = problem.margins(result.support)
+        self.violations_ = violation_table(problem, result.support)
+        index = np.arange(problem.n_classes)[:, None]
+        self.rows_ = problem.labels == index
+        self.columns_ = (problem.feature_classes == index) & result.support
+        spread = np.abs(self.margins_[np.isfinite(self.margins_)])
+        self._typical_margin = float(np.median(spread)) if spread.any() else 1.0
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        return self.support_
+
+    def _means(self, X: Any) -> Floats:
+        """Mean of each sample over the selected features of each class; −∞ for a class without features."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, accept_sparse=("csr", "csc"), dtype="numeric", ensure_all_finite=False, reset=False
+        )
+        matrix = as_matrix(X)
+        require_finite(matrix)
+        weights = class_mean_weights(self.support_, self.feature_classes_, self.classes_.size)
+        means = matrix.products(weights)
+        means[:, ~weights.any(axis=0)] = -np.inf
+        return means
+
+    def decision_function(self, X: Any) -> Floats:
+        """Class means over the selected features: how strongly each class is expressed in a sample.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) with two classes
+            The means, in the units of X; with two classes the mean of the second minus that of the first. ``-inf`` for
+            a class without features.
+        """
+        means = self._means(X)
+        if self.classes_.size > 2:
+            return means
+        difference: Floats = means[:, 1] - means[:, 0]
+        return np.nan_to_num(difference, nan=0.0, posinf=np.inf, neginf=-np.inf)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class with the largest mean over its selected features.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            A class label for each sample.
+        """
+        means = self._means(X)
+        predicted: NDArray[Any] = self.classes_[means.argmax(axis=1)]
+        return predicted
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Class means as weights that add up to 1; not calibrated probabilities.
+
+        A class whose mean is larger than another's by the median margin of the training samples has e ≈ 2.7 times the
+        weight of the other. For probabilities in the sense of frequencies put
+        :class:`sklearn.calibration.CalibratedClassifierCV` around the estimator.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            The weights, in the order of `classes_`.
+        """
+        means = self._means(X)
+        means /= self._typical_margin
+        weights = np.exp(means - means.max(axis=1, keepdims=True))
+        shares: Floats = weights / weights.sum(axis=1, keepdims=True)
+        return shares
+
+    @property
+    def ranking_(self) -> NDArray[np.intp]:
+        """Rank of each feature by the largest margin at which it is selected."""
+        check_is_fitted(self)
+        if not hasattr(self, "_ranking"):
+            problem = getattr(self, "_problem", None)
+            if problem is None:
+                message = "ranking_ needs the training data, which are not stored in a file: fit again"
+                raise AttributeError(message)
+            self._ranking = survival(problem).ranking
+        return self._ranking
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the training data."""
+        state = dict(super().__getstate__())
+        state.pop("_problem", None)
+        return state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        # scikit-learn's yardstick is three blobs with two features: one class has no feature of its own.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def _with_everything(problem: Problem, hard: Result) -> Result:
+    support = problem.selectable
+    counts = tuple(int(count) for count in problem.counts(support))
+    return replace(hard, support=support, counts=counts, worst_margin=problem.worst_margin(support))
+
+
+def _print_progress(event: Progress) -> None:
+    found = "nothing yet" if event.n_selected is None else f"{event.n_selected} features"
+    print(f"[cobic] {event.elapsed:6.1f} s: {found}, at most {event.upper_bound}")  # noqa: T201

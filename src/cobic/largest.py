@@ -1,0 +1,147 @@
+"""The largest margin for which a consistent selection exists: one that was found, and a bound on all.
+
+With fewer features the largest worst margin of the relaxation at fixed counts can only grow. At one feature per class
+(or the required ones) it therefore bounds the margin of every selection. Rounding the relaxation at small counts, and
+exchanging features while that raises the worst margin, gives selections. For β the same is asked of own − β·other, and
+β is raised to what the best selection bears until it no longer moves (Dinkelbach's method).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from cobic.budget import Budget
+from cobic.certified.count_lp import CountRelaxation
+from cobic.matrix import Integers
+from cobic.problem import Bools, Problem
+from cobic.repair import raise_margin
+
+Kind = Literal["alpha", "beta"]
+_HALVINGS = 40
+_ROUNDS = 12
+LARGEST_BETA = 100.0
+
+
+@dataclass(frozen=True)
+class LargestMargin:
+    """How far a margin can be raised.
+
+    Attributes
+    ----------
+    found : float
+        Some selection is consistent with every smaller margin; negative (for β: below 1) if none was found.
+    bound : float
+        No selection is consistent with a larger one, as far as floating point can tell.
+    support : ndarray of bool
+        The selection.
+    """
+
+    found: float
+    bound: float
+    support: Bools
+
+
+def largest_margin(problem: Problem, kind: Kind, budget: Budget) -> LargestMargin:
+    """Raise α or β as far as it goes.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem, with the other margin as it is; every class has features.
+    kind : {"alpha", "beta"}
+        Which margin.
+    budget : Budget
+        When to stop.
+
+    Returns
+    -------
+    LargestMargin
+        What was found and what is the most.
+    """
+    if kind == "alpha":
+        return _largest_alpha(problem.with_margins(0.0, problem.beta), budget)
+    return _largest_beta(problem, budget)
+
+
+def _largest_alpha(problem: Problem, budget: Budget) -> LargestMargin:
+    bound, candidates = _selections(problem, budget)
+    scored = [(problem.worst_margin(support), place) for place, support in enumerate(candidates)]
+    found, place = max(scored, default=(-np.inf, 0))
+    return LargestMargin(found, max(bound, found), candidates[place] if candidates else problem.selectable)
+
+
+def _largest_beta(problem: Problem, budget: Budget) -> LargestMargin:
+    best = LargestMargin(0.0, LARGEST_BETA, problem.selectable)
+    beta = 1.0
+    for _ in range(_ROUNDS):
+        _, candidates = _selections(problem.with_margins(problem.alpha, beta), budget)
+        scored = [(_bearable_beta(problem, support), place) for place, support in enumerate(candidates)]
+        found, place = max(scored, default=(0.0, 0))
+        if not found > best.found * (1 + 1e-6):
+            break
+        best = LargestMargin(found, LARGEST_BETA, candidates[place])
+        beta = min(max(found, 1.0), LARGEST_BETA)
+    return LargestMargin(best.found, _beta_bound(problem, max(best.found, 1.0), budget), best.support)
+
+
+def _bearable_beta(problem: Problem, support: Bools) -> float:
+    """The largest β with which a selection is consistent; 0 if there is none."""
+    means, own = problem.means(support), problem.labels
+    sample = np.arange(problem.n_samples)
+    reach = means[sample, own] - problem.alpha
+    others = means.copy()
+    others[sample, own] = -np.inf
+    largest = others.max(axis=1)
+    if not problem.with_margins(problem.alpha, 1.0).is_consistent(support):
+        return 0.0
+    ratios = np.divide(reach, largest, out=np.full(reach.shape, LARGEST_BETA), where=largest > 0)
+    return float(min(ratios.min(), LARGEST_BETA))
+
+
+def _beta_bound(problem: Problem, low: float, budget: Budget) -> float:
+    """The β at which the relaxation at the smallest counts has no positive margin left, by halving."""
+    least = np.maximum(problem.required_sizes, 1)
+
+    def margin(beta: float) -> float:
+        solution = CountRelaxation(problem.with_margins(problem.alpha, beta), budget).solve(least, to_optimality=True)
+        return np.inf if solution is None else solution.margin
+
+    high = low
+    while high < LARGEST_BETA and margin(high) > 0:
+        high *= 2.0
+    if high >= LARGEST_BETA:
+        return LARGEST_BETA
+    for _ in range(_HALVINGS):
+        if high - low <= 1e-2 * high:
+            break
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if margin(middle) > 0 else (low, middle)
+    return high
+
+
+def _selections(problem: Problem, budget: Budget) -> tuple[float, list[Bools]]:
+    """A bound on the worst margin, and selections with a large one, at small counts."""
+    relaxation = CountRelaxation(problem, budget)
+    least, sizes = np.maximum(problem.required_sizes, 1), problem.feature_class_sizes
+    bound, candidates, factor = np.inf, [], 1
+    while not budget.exhausted():
+        counts = np.minimum(least * factor, sizes)
+        solution = relaxation.solve(counts, to_optimality=True)
+        if solution is None:
+            break
+        bound = solution.margin if factor == 1 else bound
+        support = problem.constraints.complete(_rounded(problem, solution.x, counts))
+        if problem.counts(support).all():
+            candidates.append(raise_margin(problem, support, budget))
+        if (counts == sizes).all():
+            break
+        factor *= 2
+    return bound, candidates
+
+
+def _rounded(problem: Problem, x: np.ndarray, counts: Integers) -> Bools:
+    support = np.zeros(problem.n_features, dtype=np.bool_)
+    for members, n in zip(problem.features_of_class, counts, strict=True):
+        support[members[np.argsort(-x[members], kind="stable")[: int(n)]]] = True
+    return support
