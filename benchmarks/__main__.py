@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import bound, certified_rows, exactness, linear_programs, methods
+from benchmarks import accuracy, bound, certified_rows, exactness, linear_programs, methods
 
 SUITES = {
     "bound": bound.run,
@@ -20,6 +20,7 @@ SUITES = {
     "linear-programs": linear_programs.run,
     "exact-check": exactness.run,
     "methods": methods.run,
+    "accuracy": accuracy.run,
 }
 RESULTS = Path(__file__).parent / "results"
 

@@ -222,7 +222,8 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         if proven:
             fact = f"no consistent selection exists for these data ({hard.reason}); this is proven"
         else:
-            fact = f"no consistent selection was found ({hard.reason})"
+            stopped = "" if hard.stopped_by is None else f" before the {hard.stopped_by}"
+            fact = f"{hard.reason}{stopped}, which proves nothing"
         if self.on_infeasible == "raise":
             message = f'{fact}: lower alpha or beta, or use soft margins (on_infeasible="soft")'
             raise InputError(message)

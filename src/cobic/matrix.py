@@ -152,9 +152,13 @@ class SparseMatrix(Matrix):
     def fingerprints(self) -> NDArray[np.uint64]:
         weights = _fingerprint_weights(self.shape[0])
         result = np.zeros(self.shape[1], dtype=np.uint64)
-        major = np.repeat(np.arange(self._array.indptr.size - 1), np.diff(self._array.indptr))
-        row, column = (major, self._array.indices) if self._array.format == "csr" else (self._array.indices, major)
-        np.add.at(result, column, _bits(self._array.data) * weights[row])
+        starts = self._array.indptr
+        for start in range(0, self._array.data.size, _BLOCK_CELLS):
+            part = slice(start, min(start + _BLOCK_CELLS, self._array.data.size))
+            minor, bits = self._array.indices[part], _bits(self._array.data[part])
+            major = np.searchsorted(starts, np.arange(part.start, part.stop), side="right") - 1
+            row, column = (major, minor) if self._array.format == "csr" else (minor, major)
+            np.add.at(result, column, bits * weights[row])
         return result
 
     def first_not_finite(self) -> tuple[int, int, float] | None:

@@ -2,7 +2,8 @@
 
 Dropping or adding feature i of class c moves the mean of c for every sample, and with it the margins; what each such
 move would do is a few vector operations. :func:`repair` takes the move that lowers the total violation most until no
-sample is violated; :func:`extend` then adds features for as long as nothing breaks.
+sample is violated, then adds features for as long as nothing breaks; :func:`grow` enlarges a consistent selection;
+:func:`climb` does the same for the objective with soft margins.
 """
 
 from collections.abc import Callable
@@ -17,6 +18,7 @@ _CANDIDATES = 256
 _PAIRED = 48
 _EXCHANGES = 60
 _LEAST_STEP = 1e-12
+_GROWTHS = 4
 _LARGEST_BLOCK = 1 << 21
 
 
@@ -57,6 +59,16 @@ class _Selection:
             self.sums[:, cls] += sign * columns[:, classes == cls].sum(axis=1)
             self.counts[cls] += sign * int((classes == cls).sum())
         self.support[members] = sign > 0
+
+    def add(self, features: Integers) -> None:
+        """Add features that are not in, with their groups."""
+        grouped = features[self._group_of[features] >= 0]
+        added = np.concatenate([features, *(self.members(int(feature)) for feature in grouped)])
+        fresh = np.zeros(self.support.size, dtype=np.bool_)
+        fresh[added] = True
+        self.sums += self.problem.sums(fresh.astype(np.float64))
+        self.counts += self.problem.counts(fresh)
+        self.support |= fresh
 
     def margins_after(self, features: Integers) -> Floats:
         """Margins (n, c, len(features)) after toggling each of the features alone."""
@@ -157,6 +169,54 @@ def _extend(selection: _Selection, budget: Budget) -> None:
         chosen = nearest[np.lexsort((nearest, -worst))[0]]
         selection.toggle(int(chosen))
         candidates = candidates[candidates != chosen]
+
+
+def grow(problem: Problem, support: Bools, budget: Budget) -> Bools:
+    """Enlarge a consistent selection: add features in batches, exchange some to raise the worst margin, and so on.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    support : ndarray of bool
+        A consistent selection.
+    budget : Budget
+        Asked before every step.
+
+    Returns
+    -------
+    ndarray of bool
+        A selection at least as large; consistent as far as floating point can tell.
+    """
+    selection = _Selection(problem, support)
+    for _ in range(_GROWTHS):
+        size = int(selection.counts.sum())
+        _add_batches(selection, budget)
+        if int(selection.counts.sum()) == size or budget.exhausted():
+            break
+        selection = _Selection(problem, raise_margin(problem, selection.support, budget))
+    _extend(selection, budget)
+    return selection.support
+
+
+def _add_batches(selection: _Selection, budget: Budget) -> None:
+    """Add the most promising features, many at a time, for as long as all margins stay positive."""
+    batch = 64
+    while batch and not budget.exhausted():
+        slack = selection.margins() - selection.safe
+        scale = max(float(np.median(slack)), np.finfo(np.float64).tiny)
+        gains = np.where(selection.support, -np.inf, selection.gains(np.exp(-np.maximum(slack, 0.0) / scale)))
+        best = np.flatnonzero(np.isfinite(gains))
+        best = best[np.argsort(-gains[best], kind="stable")[:batch]]
+        before = (selection.support.copy(), selection.sums.copy(), selection.counts.copy())
+        if best.size == 0:
+            return
+        selection.add(best)
+        if (selection.margins() > selection.safe).all():
+            batch *= 2
+        else:
+            selection.support, selection.sums, selection.counts = before
+            batch //= 2
 
 
 def climb(problem: Problem, support: Bools, budget: Budget) -> Bools:

@@ -23,6 +23,8 @@ from cobic.problem import Bools, Problem
 
 _AROUND = 60
 _INCOMING = 120
+_FEW_ROWS = 1500
+_INCOMING_ROWS = 400
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,12 @@ class CountRelaxation:
         self._sample = np.repeat(np.arange(problem.n_samples), per_sample)
         self._coefficients = [problem.comparisons.coefficients(cls).ravel() for cls in range(problem.n_classes)]
         self._scores: Floats | None = None
+        self._rows: Integers | None = None if self._sample.size <= _FEW_ROWS else self._hardest_rows()
+
+    def _hardest_rows(self) -> Integers:
+        """The comparisons that are worst off when everything is selected; where there are many, only some matter."""
+        margins = self._problem.comparisons.margins(self._problem.means(self._problem.selectable)).ravel()
+        return np.sort(np.argsort(margins / self._scale[self._sample], kind="stable")[:_INCOMING_ROWS])
 
     def solve(self, counts: Integers, *, to_optimality: bool = False) -> CountSolution | None:
         """Decide the sign of the largest worst margin at some counts; None if the budget ran out.
@@ -114,14 +122,27 @@ class CountRelaxation:
                 return None
             x, cut, thresholds = solved
             self._scores = cut.scores
-            margin = float(self._problem.comparisons.margins(self._problem.sums(x) / counts).min())
+            margins = self._problem.comparisons.margins(self._problem.sums(x) / counts).ravel()
+            margin = float(margins.min())
             excluded = bool(cut.excludes(cut.values(counts[None, :]))[0])
             known = excluded or margin > float(self._problem.margin_errors.max())
             incoming = self._wrongly_fixed(cut.scores, thresholds, inside, fixed)
-            if (known and not to_optimality) or incoming.size == 0:
+            missing = self._lower_rows(margins)
+            if (known and not to_optimality) or (incoming.size == 0 and missing.size == 0):
                 return CountSolution(counts, margin, x, cut, excluded)
             inside[incoming] = True
             fixed[incoming] = False
+            self._rows = None if self._rows is None else np.union1d(self._rows, missing)
+
+    def _lower_rows(self, margins: Floats) -> Integers:
+        """Comparisons outside the program that are below the worst one in it, the lowest first."""
+        if self._rows is None:
+            return np.zeros(0, dtype=np.intp)
+        level = margins / (self._unit * self._scale)[self._sample]
+        inside = float(level[self._rows].min())
+        level[self._rows] = np.inf
+        lower = np.flatnonzero(level < inside - 1e-9 * (1.0 + abs(inside)))
+        return lower[np.argsort(level[lower], kind="stable")[:_INCOMING_ROWS]]
 
     def _partition(self, counts: Integers, decided_in: Bools, decided_out: Bools) -> tuple[Bools, Bools]:
         """Features near the threshold, by the last scores, and those well above it; decided ones apart."""
@@ -149,16 +170,17 @@ class CountRelaxation:
     def _solve_over(self, features: Integers, fixed: Bools, counts: Integers) -> tuple[Floats, Cut, Floats] | None:
         """Solve with all but some features fixed; the selection, its multipliers, and the thresholds of the scores."""
         problem = self._problem
-        solution = self._solver.solve(self.program(features, fixed, counts))
+        rows = np.arange(self._sample.size) if self._rows is None else self._rows
+        solution = self._solver.solve(self.program(features, fixed, counts, rows))
         if solution is None:
             return None
         x = fixed.astype(np.float64)
         x[features] = solution.x[:-1]
         x = problem.constraints.pooled(x)
-        n_rows = self._sample.size
-        multipliers = np.maximum(solution.duals[:n_rows], 0.0) / self._scale[self._sample]
+        multipliers = np.zeros(self._sample.size)
+        multipliers[rows] = np.maximum(solution.duals[: rows.size], 0.0) / self._scale[self._sample[rows]]
         whole, factor = whole_numbers(multipliers.reshape(problem.n_samples, -1))
-        return x, Cut(problem, whole, counts), -solution.duals[n_rows:] * counts * factor
+        return x, Cut(problem, whole, counts), -solution.duals[rows.size :] * counts * factor
 
     def program(
         self, features: Integers, fixed: Bools, counts: Integers, rows: Integers | None = None

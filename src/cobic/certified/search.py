@@ -22,6 +22,7 @@ _SETTING_UP = 15
 _DIVE_POINTS = 8
 _DIVE_FEATURES = (120, 160, 120)
 _CLOSE_DIVES = 2
+_NEAR_BOUND = 4
 _FIRST_DIVES = 8
 _MANY_DIVES = 80
 _FEW_POINTS = 6
@@ -187,12 +188,32 @@ class CertifiedSearch:
     def _find_quickly(self, size: int) -> bool:
         """Look for a selection of a size: by mending the best relaxation there, then by a few dives."""
         total = self._settle(size, max_open=0)
-        ranked = self._ranked(total)
-        if ranked:
-            mended = repair(self._problem, self._rounded(total.points[ranked[0]]), self._budget)
-            if mended is not None:
-                self._incumbent.offer(mended)
-        return self._incumbent.n_selected >= size or self._dive(total, ranked, _CLOSE_DIVES)
+        points = [total.points[index] for index in self._ranked(total)[:1]]
+        if size < self.upper_bound - _NEAR_BOUND:
+            points += self._points_between(size)
+        for point in points:
+            if point.margin > 0 and not self._spent():
+                mended = repair(self._problem, self._rounded(point), self._budget)
+                if mended is not None:
+                    self._incumbent.offer(mended)
+                if self._incumbent.n_selected >= size or self._dive([point], _CLOSE_DIVES):
+                    return True
+        return False
+
+    def _points_between(self, size: int) -> list[CountSolution]:
+        """The relaxation at shares between those of the bound and those of the best selection.
+
+        Where few features of a class are best for the relaxation, whole ones often do not do; the best selection has
+        shares with which they do.
+        """
+        if self._incumbent.support is None:
+            return []
+        counts = self._problem.counts(self._incumbent.support)
+        shares = counts / counts.sum()
+        between = np.sqrt(shares * self._near)
+        points = (self._brancher.nearest(size, each) for each in (shares, between / between.sum()))
+        solved = (self._relaxation.solve(point, to_optimality=True) for point in points)
+        return [solution for solution in solved if solution is not None]
 
     def _rounded(self, point: CountSolution) -> Bools:
         support = np.zeros(self._problem.n_features, dtype=np.bool_)
@@ -205,11 +226,11 @@ class CertifiedSearch:
         size = self.upper_bound
         while size > self._incumbent.n_selected and not self._spent():
             total = self._settle(size, _MAX_OPEN)
-            if self._dive(total, self._ranked(total), _FIRST_DIVES):
+            if self._dive_at(total, _FIRST_DIVES):
                 return
             if size == self.upper_bound and self._exclude_quickly(total):
                 self._lower_bound_to(size - 1)
-            elif self._dive(total, self._ranked(total), _FIRST_DIVES):
+            elif self._dive_at(total, _FIRST_DIVES):
                 return
             size -= 1
 
@@ -232,7 +253,7 @@ class CertifiedSearch:
                 programs *= 4
             for size in range(self._incumbent.n_selected + 1, self.upper_bound + 1):
                 total = self._settle(size, _MAX_OPEN)
-                if self._spent() or not self._dive(total, self._ranked(total), _MANY_DIVES):
+                if self._spent() or not self._dive_at(total, _MANY_DIVES):
                     break
             few *= 2
 
@@ -268,13 +289,16 @@ class CertifiedSearch:
                 resisting.append(index)
         return resisting
 
-    def _dive(self, total: _Total, ranked: list[int], dives: int) -> bool:
-        """Look for a selection at the most promising open points, in turn."""
-        points = ranked[:_DIVE_POINTS]
+    def _dive_at(self, total: _Total, dives: int) -> bool:
+        """Look for a selection at the most promising open points of a total."""
+        return self._dive([total.points[index] for index in self._ranked(total)[:_DIVE_POINTS]], dives)
+
+    def _dive(self, points: list[CountSolution], dives: int) -> bool:
+        """Look for a selection at some points, in turn."""
         for turn in range(dives if points else 0):
             if self._spent():
                 return False
-            point = total.points[points[turn % len(points)]]
+            point = points[turn % len(points)]
             features = _DIVE_FEATURES[(turn // len(points) + turn) % len(_DIVE_FEATURES)]
             if self._columns.dive(point, features, min(_DIVE, self._programs_left()), self._rng):
                 return True

@@ -18,7 +18,6 @@ from cobic.certified.count_lp import CountRelaxation, Extra
 from cobic.matrix import Floats, Integers
 from cobic.problem import Bools, Problem
 
-_FEW_ROWS = 1500
 _ROUNDS = 60
 
 
@@ -69,7 +68,7 @@ class SoftRelaxation(CountRelaxation):
         """
         inside, fixed = self._partition(counts, decided_in, decided_out)
         decided = decided_in | decided_out
-        rows: Integers | None = None if self._sample.size <= _FEW_ROWS else self._first_rows(fixed, counts)
+        rows: Integers | None = None if self._rows is None else self._first_rows(fixed, counts)
         for _ in range(_ROUNDS):
             features = np.concatenate([members[inside[members]] for members in self._problem.features_of_class])
             solved = self._violate_least(features, fixed, counts, rows)

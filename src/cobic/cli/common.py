@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -14,7 +15,7 @@ from rich.status import Status as Spinner
 from cobic.budget import OnProgress
 from cobic.dataset import Dataset
 from cobic.errors import InputError
-from cobic.io import read_table
+from cobic.io import read_groups, read_table
 from cobic.methods import DEFAULT_METHOD, METHODS
 from cobic.problem import Problem
 from cobic.result import Progress, Result, Status
@@ -33,15 +34,53 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--drop", metavar="NAME", action="append", default=[], help="leave a column out (repeatable)")
 
 
-def add_method_arguments(parser: argparse.ArgumentParser) -> None:
+def add_method_arguments(parser: argparse.ArgumentParser, time_limit: float = 60.0) -> None:
     """Arguments that say how to solve."""
     group = parser.add_argument_group("the method")
     group.add_argument("--method", default=DEFAULT_METHOD, help=f"{', '.join(METHODS)} (default: {DEFAULT_METHOD})")
-    group.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS", help="default: 60; 0 for none")
+    group.add_argument(
+        "--time-limit", type=float, default=time_limit, metavar="SECONDS", help=f"default: {time_limit:g}; 0 for none"
+    )
     group.add_argument("--seed", type=int, default=0, help="default: 0")
     group.add_argument(
         "-O", "--option", action="append", default=[], metavar="NAME=VALUE", help="option of the method (repeatable)"
     )
+
+
+def add_rule_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments that say what is asked of a selection besides its margins."""
+    group = parser.add_argument_group("the rules")
+    group.add_argument("--ties", choices=("first", "exclude"), default="first", help="features with tied class means")
+    group.add_argument("--beta-rule", choices=("published", "sign-aware"), default="published")
+    group.add_argument(
+        "--slack-penalty",
+        metavar="PRICE",
+        default=float("inf"),
+        type=_penalty,
+        help="let margins be violated at a price, in features per unit of margin; auto for a sensible one",
+    )
+    group.add_argument("--fixed-in", action="append", metavar="NAME", help="feature that must be selected (repeatable)")
+    group.add_argument("--fixed-out", action="append", metavar="NAME", help="feature that must not be (repeatable)")
+    group.add_argument(
+        "--groups", type=Path, metavar="FILE", help="table with the columns feature, group: all of a group or nothing"
+    )
+
+
+def _penalty(text: str) -> float | str:
+    return text if text == "auto" else float(text)
+
+
+def rules(arguments: argparse.Namespace, data: Dataset) -> dict[str, Any]:
+    """Keyword arguments of a problem from those of :func:`add_rule_arguments`."""
+    groups = None if arguments.groups is None else read_groups(arguments.groups, data.feature_names)
+    return {
+        "ties": arguments.ties,
+        "beta_rule": arguments.beta_rule,
+        "slack_penalty": arguments.slack_penalty,
+        "fixed_in": arguments.fixed_in,
+        "fixed_out": arguments.fixed_out,
+        "groups": groups,
+    }
 
 
 def require_labels(arguments: argparse.Namespace) -> None:
@@ -122,6 +161,8 @@ def describe(problem: Problem, result: Result) -> str:
 def _found(problem: Problem, result: Result) -> str:
     if result.status == Status.INFEASIBLE:
         return f"No consistent selection exists: {result.reason}."
+    if result.soft and all(result.counts):
+        return _found_soft(problem, result)
     if not result.consistent:
         stopped = f" before the {result.stopped_by}" if result.stopped_by else ""
         return f"No consistent selection was found{stopped}: {result.reason}."
@@ -132,10 +173,27 @@ def _found(problem: Problem, result: Result) -> str:
     )
 
 
+def _found_soft(problem: Problem, result: Result) -> str:
+    counts = ", ".join(f"{cls}: {count}" for cls, count in zip(result.classes, result.counts, strict=True))
+    violations = problem.violations(result.support)
+    worst = ""
+    if violations.any():
+        sample = int(violations.argmax())
+        name = sample if problem.sample_names is None else problem.sample_names[sample]
+        worst = f", worst {name} by {violations[sample]:.4g}"
+    return (
+        f"Kept {result.n_selected} of {problem.n_features} features ({counts}); {int((violations > 0).sum())} of "
+        f"{problem.n_samples} samples violate their margin{worst}."
+    )
+
+
 def _proven(problem: Problem, result: Result) -> str:
     took = f"{result.method}, {result.seconds:.1f} s" + (f", {result.stopped_by}" if result.stopped_by else "")
     if result.status == Status.INFEASIBLE:
         return f"Proven ({took})."
+    if result.soft:
+        size = f"{result.n_selected} features − {problem.slack_penalty:.4g} × violations = {result.objective:.6g}"
+        return f"Objective {size}; proven: at most {result.objective_bound:.6g} ({took})."
     if result.status == Status.OPTIMAL:
         return f"Proven: no consistent selection has more than {result.upper_bound} features ({took})."
     if result.upper_bound < problem.n_selectable:

@@ -11,8 +11,8 @@ from cobic.io.files import prepare_folder
 from cobic.methods import solve
 from cobic.model import Model
 from cobic.problem import Problem
-from cobic.report import run_document, selection_table, summary_document
-from cobic.result import Result
+from cobic.report import run_document, selection_table, summary_document, violation_table
+from cobic.result import Result, Status
 
 
 def add_parser(commands: Any) -> None:
@@ -27,12 +27,11 @@ def add_parser(commands: Any) -> None:
     margins = parser.add_argument_group("the margins")
     margins.add_argument("--alpha", type=float, default=0.0, help="additive margin, at least 0 (default: 0)")
     margins.add_argument("--beta", type=float, default=1.0, help="multiplicative margin, at least 1 (default: 1)")
-    margins.add_argument("--ties", choices=("first", "exclude"), default="first", help="features with tied class means")
-    margins.add_argument("--beta-rule", choices=("published", "sign-aware"), default="published")
+    common.add_rule_arguments(parser)
     common.add_method_arguments(parser)
     output = parser.add_argument_group("the answer")
     output.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="write selection.csv, model.json, certificate.json, run.json"
+        "--out", type=Path, metavar="FOLDER", help="write selection.csv, model.json, certificate.json, run.json (and violations.csv)"
     )
     output.add_argument("--force", action="store_true", help="overwrite files in the folder")
     output.add_argument("--json", action="store_true", help="print one JSON object")
@@ -44,8 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     common.require_labels(arguments)
     options = common.solve_options(arguments)
     data = common.read_data(arguments)
-    rules = {"ties": arguments.ties, "beta_rule": arguments.beta_rule}
-    problem = data.problem(arguments.alpha, arguments.beta, **rules)
+    problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
     if arguments.out is not None:
         prepare_folder(arguments.out, overwrite=arguments.force)
     if not arguments.json:
@@ -77,8 +75,10 @@ def _tell(arguments: argparse.Namespace, problem: Problem, result: Result) -> No
 
 def _files(problem: Problem, result: Result, source: str, options: dict[str, Any]) -> dict[str, str]:
     files = {"selection.csv": selection_table(problem, result).to_csv(index=False, lineterminator="\n")}
-    if result.consistent:
+    if result.status in (Status.OPTIMAL, Status.FEASIBLE):
         files["model.json"] = Model.of(problem, result).to_json()
+    if result.soft:
+        files["violations.csv"] = violation_table(problem, result.support).to_csv(index=False, lineterminator="\n")
     if result.certificate is not None:
         files["certificate.json"] = json.dumps(result.certificate, allow_nan=False) + "\n"
     files["run.json"] = json.dumps(run_document(problem, result, source, options), indent=2, allow_nan=False) + "\n"

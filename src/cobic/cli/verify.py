@@ -29,15 +29,18 @@ def run(arguments: argparse.Namespace) -> int:
     common.require_labels(arguments)
     certificate = _read(Path(arguments.certificate))
     data = common.read_data(arguments)
-    parameters = certificate.get("problem")
-    known = {"alpha", "beta", "ties", "beta_rule"}
-    if not isinstance(parameters, dict) or set(parameters) != known:
+    data.problem()  # complains about the data themselves, if there is something to complain about
+    try:
+        parameters = certificate["problem"]
+        problem = data.problem(**_arguments(parameters, len(data.feature_names)))
+    except (InputError, KeyError, TypeError, ValueError, IndexError, OverflowError):
         print(f"{arguments.certificate} does not hold: it does not say which problem it is about")
         return common.EXIT_DOES_NOT_CHECK
-    checked = verify(data.problem(**parameters), certificate)
+    checked = verify(problem, certificate)
     if arguments.json:
         found = {"ok": checked.ok, "n_selected": checked.n_selected, "upper_bound": checked.upper_bound}
-        common.print_json({**found, "reason": checked.reason})
+        objective = {"objective": checked.objective, "objective_bound": checked.objective_bound}
+        common.print_json({**found, **objective, "reason": checked.reason})
     elif checked.ok:
         print(f"Proven for {_margins(parameters)}: {checked.reason}.")
     else:
@@ -59,6 +62,28 @@ def _read(path: Path) -> dict[str, Any]:
     raise InputError(message)
 
 
+def _arguments(parameters: dict[str, Any], n_features: int) -> dict[str, Any]:
+    """Arguments of a problem from what a certificate says about it."""
+    groups: list[int | None] = [None] * n_features
+    for number, members in enumerate(parameters["groups"]):
+        for feature in members:
+            groups[feature] = number
+    price = parameters["slack_penalty"]
+    return {
+        **{name: parameters[name] for name in ("alpha", "beta", "ties", "beta_rule")},
+        "slack_penalty": float("inf") if price is None else price,
+        "fixed_in": parameters["required"],
+        "fixed_out": parameters["excluded"],
+        "groups": groups,
+    }
+
+
 def _margins(parameters: dict[str, Any]) -> str:
     shown = {name: value if isinstance(value, (int, float)) else "one per sample" for name, value in parameters.items()}
-    return f"alpha {shown['alpha']}, beta {shown['beta']}"
+    asked = f"alpha {shown['alpha']}, beta {shown['beta']}"
+    if parameters["slack_penalty"] is not None:
+        asked += f", slack penalty {parameters['slack_penalty']:.6g}"
+    for name in ("required", "excluded"):
+        if parameters[name]:
+            asked += f", {len(parameters[name])} features {name}"
+    return asked + (f", {len(parameters['groups'])} groups" if parameters["groups"] else "")

@@ -95,6 +95,44 @@ def read_table(
     return Dataset(data.X, y, data.feature_names, data.sample_names, data.source)
 
 
+def read_groups(path: str | Path, feature_names: Sequence[str]) -> list[str | None]:
+    """Read which features stand and fall together from a table with the columns ``feature`` and ``group``.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV or TSV; further columns are ignored, and so are lines without a group.
+    feature_names : sequence of str
+        The features of the data. One that is not in the table is on its own; a name stands for all features called so.
+
+    Returns
+    -------
+    list
+        A group, or None, for each feature.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or the table names a feature that the data do not have, or gives it two groups.
+    """
+    grid = _read_grid(Path(path))
+    for name in ("feature", "group"):
+        if name not in grid.header:
+            message = f"{path} has no column {name!r}: {_some(grid.header)}"
+            raise InputError(message)
+    at, to = grid.header.index("feature"), grid.header.index("group")
+    known, groups = set(feature_names), dict[str, str]()
+    for line, row in grid.lines:
+        feature, group = row[at], row[to]
+        if feature not in known:
+            message = f"{grid.place(line, at)}: the data have no feature {feature!r}"
+            raise InputError(message)
+        if groups.setdefault(feature, group) != group:
+            message = f"{grid.place(line, to)}: feature {feature!r} is in group {groups[feature]!r} already"
+            raise InputError(message)
+    return [groups.get(name) or None for name in feature_names]
+
+
 def table_text(data: Dataset) -> str:
     """Write a data set as the CSV that :func:`read_table` takes with ``labels="class"``.
 

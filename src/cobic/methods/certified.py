@@ -25,9 +25,11 @@ from cobic.matrix import Floats
 from cobic.methods.fixed_point import iterate
 from cobic.methods.outcome import Outcome
 from cobic.problem import Bools, Problem
-from cobic.repair import climb, raise_margin, repair
+from cobic.repair import climb, grow, raise_margin, repair
 
 _STARTING_PROGRAMS = 8
+# The linear program of the fixed point holds all comparisons and features: beyond this it is not worth its memory.
+_DENSE_CELLS = 1 << 23
 
 
 def solve(
@@ -77,7 +79,12 @@ def solve(
     if incumbent.offer(everything):
         certificate = make_certificate(problem, everything, problem.n_selectable, [], [])
         return Outcome(everything, problem.n_selectable, certificate=certificate)
-    x = _start_from(problem, budget, incumbent, start) if start else iterate(problem, budget, incumbent, _STARTING_PROGRAMS)
+    if start:
+        x = _start_from(problem, budget, incumbent, start)
+    elif problem.n_samples * problem.n_features <= _DENSE_CELLS:
+        x = iterate(problem, budget, incumbent, _STARTING_PROGRAMS)
+    else:
+        x = everything.astype(np.float64)
     search = CertifiedSearch(problem, budget, incumbent, rng, max_programs)
     search.run(x)
     if incumbent.support is not None:
@@ -90,7 +97,8 @@ def solve(
 def _start_from(problem: Problem, budget: Budget, incumbent: Incumbent, start: Sequence[Bools]) -> Floats:
     """Mend what is there; where to begin with the bound."""
     for support in start:
-        mended = repair(problem, support, budget)
+        consistent = incumbent.offer(support)
+        mended = grow(problem, support, budget) if consistent else repair(problem, support, budget)
         if mended is not None:
             incumbent.offer(mended)
     best = start[0] if incumbent.support is None else incumbent.support

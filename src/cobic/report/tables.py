@@ -105,7 +105,9 @@ def summary_document(problem: Problem, result: Result) -> dict[str, Any]:
     return {
         "n_selected": result.n_selected,
         "upper_bound": result.upper_bound,
-        "gap": result.gap,
+        "gap": _finite(result.gap),
+        "objective": _finite(result.objective),
+        "objective_bound": result.objective_bound,
         "status": str(result.status),
         "worst_margin": _finite(result.worst_margin),
         "counts": list(result.counts),
@@ -147,9 +149,13 @@ def run_document(problem: Problem, result: Result, source: str, options: dict[st
         "ties": problem.ties,
         "beta_rule": problem.beta_rule,
         "n_ties": problem.n_ties,
+        "slack_penalty": _finite(problem.slack_penalty),
+        "n_required": int(problem.required.sum()),
+        "n_excluded": int((~problem.selectable).sum()),
+        "n_groups": len(problem.constraints.groups),
         "options": options,
         "runs": runs,
-        "versions": {name: version(name) for name in ("cobic", "numpy", "scipy", "highspy")},
+        "versions": {name: version(name) for name in ("cobic", "numpy", "scipy", "highspy", "scikit-learn")},
     }
 
 

@@ -1,0 +1,354 @@
+"""The AnnData face: a selection written into the annotations, in the way of scanpy; no mathematics here.
+
+anndata is never imported: an AnnData object brings all that is needed of it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from cobic.constraints import read_constraints
+from cobic.errors import InputError
+from cobic.estimator import ConsistentBiclustering
+from cobic.labels import encode_labels
+from cobic.matrix import Integers, as_matrix
+from cobic.methods import DEFAULT_METHOD
+from cobic.paths import survival
+from cobic.result import Status
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+_CHOICES = ("ties", "beta_rule", "fixed_in", "fixed_out", "feature_groups", "method_options", "verbose")
+_NEEDED = ("obs", "var", "layers", "uns", "copy")
+_RANKING_SECONDS = 10.0
+
+
+def select_adata(
+    adata: "AnnData",
+    groupby: str,
+    *,
+    groups: Sequence[Any] | Literal["all"] = "all",
+    layer: str | None = None,
+    alpha: ArrayLike = 0.0,
+    beta: ArrayLike = 1.0,
+    slack_penalty: float | Literal["auto"] = float("inf"),
+    on_infeasible: Literal["soft", "raise"] = "soft",
+    ranking: bool = True,
+    n_margins: int = 12,
+    method: str = DEFAULT_METHOD,
+    time_limit: float | None = 60.0,
+    random_state: int = 0,
+    key_added: str = "cobic",
+    copy: bool = False,
+    **choices: Any,
+) -> "AnnData | None":
+    """Select the genes that agree with groups of cells, and write the answer into the annotations.
+
+    The groups are the classes of :class:`cobic.ConsistentBiclustering`, which does the work. Cells without a group
+    (missing value or empty text) and, where `groups` is given, cells of other groups take no part.
+
+    Parameters
+    ----------
+    adata : AnnData
+        Cells (samples) in rows, genes (features) in columns; X dense or scipy.sparse, in memory. Sparse data are not
+        made dense.
+    groupby : str
+        The column of ``adata.obs`` that holds the group of each cell.
+    groups : sequence or "all", default="all"
+        The groups to tell apart, at least two.
+    layer : str, optional
+        The layer to use instead of X. For raw counts of other genes than those of `adata` call the function on
+        ``adata.raw.to_adata()``.
+    alpha : float or array-like of shape (n_obs,), default=0.0
+        Additive margin, at least 0, in the units of X; one number, or one per cell of `adata`.
+    beta : float or array-like of shape (n_obs,), default=1.0
+        Multiplicative margin, at least 1.
+    slack_penalty : float or "auto", default=inf
+        Price of a violated margin, in features per unit of margin; inf: margins must hold.
+    on_infeasible : {"soft", "raise"}, default="soft"
+        If no consistent selection exists: warn with `InconsistentDataWarning` and use soft margins, or raise an error.
+    ranking : bool, default=True
+        Whether to rank the genes by the margin that they survive. It takes `n_margins` more fits of at most 10 seconds
+        each, and up to 30 seconds to find the largest margin.
+    n_margins : int, default=12
+        How many margins the ranking tries.
+    method : str, default="certified"
+        Name of the method, as in :func:`cobic.solve`.
+    time_limit : float or None, default=60.0
+        Seconds for the selection, and for each fit of the ranking if that is less than 10.
+    random_state : int, default=0
+        Seed of everything random.
+    key_added : str, default="cobic"
+        What the names of the new columns begin with, and the key in ``adata.uns``.
+    copy : bool, default=False
+        Whether to leave `adata` as it is and return a changed copy.
+    **choices
+        Further arguments of :class:`cobic.ConsistentBiclustering`: `ties`, `beta_rule`, `fixed_in` and `fixed_out`
+        (masks, names or indices of genes), `method_options`, `verbose`; and `feature_groups`, a label per gene, for
+        what is called `groups` there.
+
+    Returns
+    -------
+    AnnData or None
+        The changed copy with ``copy=True``, else None. What is written, with the default `key_added`:
+
+        ``adata.var["cobic_selected"]`` : bool
+            Whether the gene is selected.
+        ``adata.var["cobic_class"]`` : categorical
+            The group with the largest mean of the gene, as text; missing for a gene excluded by `ties`.
+        ``adata.var["cobic_ranking"]`` : int
+            1 for the gene that survives the largest margin, and so on, as by :func:`cobic.path`. If there is nothing
+            to rank by, because a group has no gene with its largest mean in it, all are NaN. The column does not exist
+            with ``ranking=False``.
+        ``adata.uns["cobic"]`` : dict
+            What is known about the selection; see the notes.
+
+    Raises
+    ------
+    InputError
+        If a column, layer, group or choice does not exist, or the data cannot be used.
+
+    Notes
+    -----
+    All of ``adata.uns["cobic"]`` can be written to h5ad. It holds ``params`` (the arguments that were given; None is
+    left out), ``classes`` (the groups, as text) with the ``counts`` of genes selected in each, ``n_selected``,
+    ``upper_bound``, ``objective``, ``objective_bound``, ``status``, ``reason``, ``worst_margin``, ``slack_penalty``
+    (the one that was used; inf with hard margins), ``method``, ``seconds``, ``n_left_out`` (cells that took no part),
+    and ``violations``: the cells whose margin is violated, worst first, with ``class``, ``read_as`` and ``amount``, the
+    suspects for wrong labels. ``stopped_by`` is there if the search was cut short.
+
+    ``certificate`` is the proof of the bound as text, if the method makes one: ``json.loads`` it for
+    :func:`cobic.verify`, with the problem of the cells that took part. Where soft margins had to be used
+    ``infeasibility_certificate`` proves that no selection is consistent.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import json
+    >>> import cobic
+    >>> from cobic.adata import select_adata
+    >>> data = cobic.datasets.make_expression(n_features=200, seed=1)
+    >>> adata = anndata.AnnData(data.X)
+    >>> adata.obs["type"] = data.y
+    >>> select_adata(adata, "type", alpha=10.0, ranking=False)
+    >>> answer = adata.uns["cobic"]
+    >>> answer["status"], bool(adata.var["cobic_selected"].sum() == answer["n_selected"])
+    ('optimal', True)
+    >>> problem = cobic.Problem(adata.X, adata.obs["type"], alpha=10.0)
+    >>> cobic.verify(problem, json.loads(answer["certificate"])).ok
+    True
+    """
+    _require_anndata(adata)
+    _require_whole("random_state", random_state, 0)
+    _require_whole("n_margins", n_margins, 2)
+    cells, y = _grouped_cells(adata, groupby, groups)
+    search: dict[str, Any] = {"slack_penalty": slack_penalty, "on_infeasible": on_infeasible, "method": method}
+    search |= {"time_limit": time_limit, "random_state": random_state}
+    model = ConsistentBiclustering(
+        alpha=_of_cells("alpha", alpha, cells, adata.n_obs),
+        beta=_of_cells("beta", beta, cells, adata.n_obs),
+        **search,
+        **_arguments(choices, tuple(adata.var_names)),
+    ).fit(_table(adata, layer, cells), y)
+    columns = _columns(model)
+    if ranking:
+        columns["ranking"] = _ranking(model, n_margins, random_state, time_limit)
+    params = {"groupby": groupby, "groups": groups, "layer": layer, "alpha": alpha, "beta": beta}
+    params |= search | {"ranking": ranking, "n_margins": n_margins} | choices
+    answer = {"params": _storable(params), **_answer(model, adata.obs_names[cells])}
+    changed = adata.copy() if copy else adata
+    _write(changed, key_added, columns, answer | {"n_left_out": adata.n_obs - cells.size})
+    return changed if copy else None
+
+
+def _require_anndata(adata: Any) -> None:
+    if not all(hasattr(adata, part) for part in _NEEDED):
+        message = (
+            f"adata is of type {type(adata).__name__}: give an AnnData object (pip install 'cobic[anndata]'), "
+            "or use cobic.ConsistentBiclustering for a table"
+        )
+        raise InputError(message)
+    if getattr(adata, "isbacked", False):
+        message = "adata is backed by a file: read it into memory first, adata = adata.to_memory()"
+        raise InputError(message)
+
+
+def _require_whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        message = f"{name} is {value!r}: give a whole number of at least {least}"
+        raise InputError(message)
+
+
+def _grouped_cells(adata: Any, groupby: str, groups: Any) -> tuple[Integers, Any]:
+    """The cells that take part, and the class of each."""
+    if groupby not in adata.obs:
+        message = f"adata.obs has no column {groupby!r}: its columns are {_listed(adata.obs.columns)}"
+        raise InputError(message)
+    column = adata.obs[groupby]
+    text = column.astype(str)
+    takes_part = (column.notna() & (text.str.strip() != "")).to_numpy()
+    if not (isinstance(groups, str) and groups == "all"):
+        wanted = _wanted_groups(groups, groupby, text[takes_part].unique())
+        takes_part &= text.isin(wanted).to_numpy()
+    cells = np.flatnonzero(takes_part)
+    if cells.size == 0:
+        message = f"adata.obs[{groupby!r}] has no group for any of the {adata.n_obs} cells: choose another column"
+        raise InputError(message)
+    try:
+        classes, labels = encode_labels(column.iloc[cells].to_numpy(), (cells.size, -1))
+    except InputError as error:
+        message = f"adata.obs[{groupby!r}] cannot be the groups: {error}"
+        raise InputError(message) from None
+    return cells, classes[labels]
+
+
+def _wanted_groups(groups: Any, groupby: str, there: Any) -> list[str]:
+    if isinstance(groups, str) or not np.iterable(groups):
+        message = f'groups is {groups!r}: give a list of at least two groups, or "all"'
+        raise InputError(message)
+    wanted = list(dict.fromkeys(str(group) for group in groups))
+    for group in wanted:
+        if group not in there:
+            message = f"groups holds {group!r}: the groups in adata.obs[{groupby!r}] are {_listed(sorted(there))}"
+            raise InputError(message)
+    if len(wanted) < 2:
+        message = f"groups is {groups!r}: at least two groups are needed to tell them apart"
+        raise InputError(message)
+    return wanted
+
+
+def _table(adata: Any, layer: str | None, cells: Integers) -> Any:
+    """X, or a layer, of the cells that take part, in the form that it has."""
+    if layer is not None and layer not in adata.layers:
+        message = f"adata has no layer {layer!r}: its layers are {_listed(adata.layers)}"
+        raise InputError(message)
+    X = adata.X if layer is None else adata.layers[layer]
+    if X is None:
+        message = f"adata.X is empty: name a layer to use, its layers are {_listed(adata.layers)}"
+        raise InputError(message)
+    if cells.size < adata.n_obs:
+        X = X[cells]
+    _require_finite(X, adata.obs_names[cells], adata.var_names)
+    return X
+
+
+def _require_finite(X: Any, cells: pd.Index, genes: pd.Index) -> None:
+    """Say it by name: after some cells were left out, a row number would point to the wrong one."""
+    bad = as_matrix(X).first_not_finite()
+    if bad is not None:
+        row, column, value = bad
+        message = f"cell {cells[row]!r}, gene {genes[column]!r} is {value}: impute it first, or leave the gene out"
+        raise InputError(message)
+
+
+def _of_cells(name: str, margin: ArrayLike, cells: Integers, n_obs: int) -> Any:
+    """The margins of the cells that take part, where there is one per cell of the AnnData object."""
+    if np.ndim(margin) == 0:
+        return margin
+    margins = np.asarray(margin)
+    if margins.shape != (n_obs,):
+        message = f"{name} has shape {margins.shape} for {n_obs} cells: give one number, or one per cell of adata"
+        raise InputError(message)
+    return margins[cells]
+
+
+def _arguments(choices: Mapping[str, Any], genes: tuple[str, ...]) -> dict[str, Any]:
+    """The further choices as the estimator knows them: it has no names of features, unless X is a data frame."""
+    for name in choices:
+        if name not in _CHOICES:
+            message = f"there is no choice {name!r}: the further choices are {_listed(_CHOICES)}"
+            raise InputError(message)
+    arguments = dict(choices)
+    arguments["groups"] = arguments.pop("feature_groups", None)
+    fixed = read_constraints(
+        arguments.get("fixed_in"),
+        arguments.get("fixed_out"),
+        arguments["groups"],
+        feature_classes=np.zeros(len(genes), dtype=np.intp),
+        names=genes,
+    )
+    return arguments | {"fixed_in": fixed.required, "fixed_out": ~fixed.selectable}
+
+
+def _columns(model: ConsistentBiclustering) -> dict[str, Any]:
+    classes = pd.Categorical.from_codes(model.feature_classes_, categories=pd.Index(_class_names(model)))
+    return {"selected": model.support_, "class": classes}
+
+
+def _class_names(model: ConsistentBiclustering) -> list[str]:
+    return [str(cls) for cls in model.classes_]
+
+
+def _ranking(model: ConsistentBiclustering, n_margins: int, seed: int, time_limit: float | None) -> Any:
+    """Ranks of the genes; all NaN where there is no selection to rank by."""
+    nothing = np.full(model.support_.size, np.nan)
+    if model.status_ not in (Status.OPTIMAL, Status.FEASIBLE):
+        return nothing
+    seconds = _RANKING_SECONDS if time_limit is None else min(time_limit, _RANKING_SECONDS)
+    try:
+        # Not model.ranking_, which knows neither the number of margins nor the time.
+        return survival(model._problem, n_margins, seed, seconds).ranking
+    except InputError:  # nothing was found without a margin in that time, though there is something
+        return nothing
+
+
+def _answer(model: ConsistentBiclustering, cells: pd.Index) -> dict[str, Any]:
+    """What is known about the selection, in kinds of values that h5ad files know."""
+    result = model.result_
+    suspects = model.violations_
+    answer = {
+        "classes": np.array(_class_names(model), dtype=object),
+        "counts": np.array(result.counts),
+        "n_selected": model.n_selected_,
+        "upper_bound": model.upper_bound_,
+        "objective": model.objective_,
+        "objective_bound": model.objective_bound_,
+        "status": model.status_,
+        "reason": result.reason,
+        "worst_margin": result.worst_margin,
+        "slack_penalty": model.slack_penalty_,
+        "method": result.method,
+        "seconds": result.seconds,
+        "stopped_by": result.stopped_by,
+        "violations": suspects[["class", "read_as", "amount"]].set_index(cells[suspects["sample"]]),
+        "certificate": _as_text(model.certificate_),
+        "infeasibility_certificate": _as_text(model.infeasibility_certificate_),
+    }
+    return {name: value for name, value in answer.items() if value is not None}
+
+
+def _as_text(certificate: dict[str, Any] | None) -> str | None:
+    return None if certificate is None else json.dumps(certificate, allow_nan=False)
+
+
+def _storable(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as h5ad files know them: None is left out, lists become arrays, options and odd labels text."""
+    return {name: _storable_value(value) for name, value in params.items() if value is not None}
+
+
+def _storable_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return str(dict(value))
+    if isinstance(value, (str, bool, int, float, np.generic)):
+        return value
+    array = np.asarray(value)
+    if array.dtype.kind in "biuf":
+        return array
+    return np.array(["" if pd.isna(each) else str(each) for each in array], dtype=object)
+
+
+def _write(adata: Any, key: str, columns: Mapping[str, Any], answer: dict[str, Any]) -> None:
+    stale = [f"{key}_{name}" for name in ("selected", "class", "ranking")]
+    kept = adata.var.drop(columns=stale, errors="ignore")
+    # One assignment of the whole frame: setting columns of a view one by one would warn.
+    adata.var = kept.assign(**{f"{key}_{name}": values for name, values in columns.items()})
+    adata.uns[key] = answer
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(str(name) for name in names) or "(none)"

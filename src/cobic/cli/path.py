@@ -1,0 +1,142 @@
+"""`cobic path`: the curve over a margin, and the features that survive longest."""
+
+import argparse
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from cobic.cli import common
+from cobic.errors import InputError
+from cobic.io import write_folder, write_text
+from cobic.io.files import prepare_folder
+from cobic.paths import Path as Curve
+from cobic.paths import path
+
+_SHOWN = ["n_selected", "upper_bound", "status", "worst_margin", "cv_error", "cv_se"]
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "path",
+        help="the curve over a margin: features kept, error, which margin to choose, the best features",
+        description="Select over a grid of margins, cross-validate, and rank features by the margin they survive.",
+        epilog="example: cobic path leukaemia.csv --labels class --top 50 --out curve",
+    )
+    common.add_table_arguments(parser)
+    margins = parser.add_argument_group("the margins")
+    margins.add_argument("--alphas", metavar="LIST", help="additive margins, as 0,10,20; auto by default")
+    margins.add_argument("--betas", metavar="LIST", help="multiplicative margins instead, as 1,1.1,1.5, or auto")
+    margins.add_argument("--n-margins", type=int, default=12, metavar="N", help="how many with auto (default: 12)")
+    margins.add_argument("--alpha", type=float, default=0.0, help="with --betas: the additive margin (default: 0)")
+    margins.add_argument("--beta", type=float, default=1.0, help="with --alphas: the multiplicative one (default: 1)")
+    margins.add_argument("--cv", type=int, default=5, metavar="FOLDS", help="default: 5; 0 for no cross-validation")
+    common.add_rule_arguments(parser)
+    common.add_method_arguments(parser, time_limit=10.0)
+    parser.add_argument("--jobs", type=int, default=None, metavar="N", help="processes; -1 for one per core")
+    output = parser.add_argument_group("the answer")
+    output.add_argument("--top", type=int, metavar="N", help="list the N features that survive the largest margins")
+    output.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="write path.csv, ranking.csv, path.json and, with matplotlib, path.svg"
+    )
+    output.add_argument("--force", action="store_true", help="overwrite files in the folder")
+    output.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, trace, write, tell."""
+    common.require_labels(arguments)
+    if arguments.top is not None and arguments.top < 1:
+        message = f"--top is {arguments.top}: give a whole number of at least 1"
+        raise InputError(message)
+    options = common.solve_options(arguments)
+    data = common.read_data(arguments)
+    if arguments.out is not None:
+        prepare_folder(arguments.out, overwrite=arguments.force)
+    curve = path(
+        data.X,
+        data.y,
+        alphas=_numbers("--alphas", arguments.alphas),
+        betas=_numbers("--betas", arguments.betas),
+        n_margins=arguments.n_margins,
+        cv=arguments.cv or None,
+        alpha=arguments.alpha,
+        beta=arguments.beta,
+        method=options.pop("method"),
+        time_limit=options.pop("time_limit"),
+        random_state=options.pop("seed"),
+        n_jobs=arguments.jobs,
+        method_options=options,
+        feature_names=data.feature_names,
+        sample_names=data.sample_names,
+        **common.rules(arguments, data),
+    )
+    _tell(arguments, curve)
+    if arguments.out is not None:
+        written = _write(arguments.out, curve)
+        if not arguments.json:
+            print(f"Written to {arguments.out}: {', '.join(written)}.")
+    return common.EXIT_DONE
+
+
+def _numbers(option: str, text: str | None) -> Any:
+    if text is None or text == "auto":
+        return text
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        message = f"{option} {text!r}: write numbers with commas between them, as 0,10,20, or auto"
+        raise InputError(message) from None
+
+
+def _tell(arguments: argparse.Namespace, curve: Curve) -> None:
+    if arguments.json:
+        common.print_json(_document(curve, arguments.top))
+        return
+    shown = curve.table[[curve.kind, *(name for name in _SHOWN if name in curve.table)]]
+    print(shown.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
+    if curve.largest is not None:
+        print(f"Largest {curve.kind} of any selection: {curve.largest.found:.4g} found, {curve.largest.bound:.4g} at most.")
+    print(f"{'Choose' if curve.chosen is not None else 'No choice'}: {curve.reason}.")
+    if arguments.top is not None:
+        print(curve.top(arguments.top).to_string(index=False, float_format=lambda value: f"{value:.4g}"), flush=True)
+
+
+def _document(curve: Curve, top: int | None) -> dict[str, Any]:
+    document = {
+        "kind": curve.kind,
+        "chosen": curve.chosen,
+        "reason": curve.reason,
+        "largest": None if curve.largest is None else {"found": curve.largest.found, "bound": curve.largest.bound},
+        "rows": json.loads(curve.table.to_json(orient="records", double_precision=15)),
+    }
+    if top is not None:
+        document["top"] = json.loads(curve.top(top).to_json(orient="records", double_precision=15))
+    return document
+
+
+def _write(folder: Path, curve: Curve) -> list[str]:
+    files = {
+        "path.csv": curve.table.to_csv(index=False, lineterminator="\n"),
+        "ranking.csv": curve.top(curve.problem.n_features).to_csv(index=False, lineterminator="\n"),
+        "path.json": json.dumps(_document(curve, None), indent=2, allow_nan=False) + "\n",
+    }
+    write_folder(folder, files)
+    drawn = _drawn(curve)
+    if drawn is not None:
+        write_text(folder / "path.svg", drawn)
+        return [*files, "path.svg"]
+    return list(files)
+
+
+def _drawn(curve: Curve) -> str | None:
+    """The plot as SVG; None where matplotlib is not installed."""
+    try:
+        axes = curve.plot()
+    except InputError:
+        return None
+    image = io.StringIO()
+    axes.figure.savefig(image, format="svg")
+    return image.getvalue()
