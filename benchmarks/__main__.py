@@ -12,7 +12,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import accuracy, bound, certified_rows, exactness, linear_programs, methods
+from benchmarks import (
+    accuracy,
+    bound,
+    certified_rows,
+    exactness,
+    few_features,
+    label_errors,
+    linear_programs,
+    methods,
+)
 
 SUITES = {
     "bound": bound.run,
@@ -21,6 +30,8 @@ SUITES = {
     "exact-check": exactness.run,
     "methods": methods.run,
     "accuracy": accuracy.run,
+    "few-features": few_features.run,
+    "label-errors": label_errors.run,
 }
 RESULTS = Path(__file__).parent / "results"
 

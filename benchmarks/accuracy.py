@@ -35,7 +35,7 @@ from cobic.largest import largest_margin
 REPEATS = 5
 FOLDS = 5
 INNER_FOLDS = 3
-FRACTIONS = (0.0, 0.05, 0.15, 0.3)  # of the largest feasible margin of the training part
+FRACTIONS = (0.0, 0.03, 0.1, 0.25)  # of the largest feasible margin of the training part
 FIT_SECONDS = 1.0
 MAX_PROGRAMS = 30
 PARTS = Path(__file__).parent / "results" / "accuracy-parts"
@@ -119,39 +119,40 @@ def _repeat(
     return scores
 
 
-def _path(column: str, *, scale: bool) -> Method:
-    """Method cobic without margin, and with the one that cross-validation inside the training part suggests."""
-
-    def method(X: Floats, y: NDArray[Any], new: Floats) -> Predictions:
-        X, new = _scaled(X, new) if scale else (X, new)
-        problem = cobic.Problem(X, y)
-        largest = max(largest_margin(problem, "alpha", Budget(10.0, None, problem.n_selectable)).found, 0.0)
-        path = cobic.path(
-            X,
-            y,
-            alphas=[fraction * largest for fraction in FRACTIONS],
-            cv=INNER_FOLDS,
-            time_limit=FIT_SECONDS,
-            n_jobs=1,
-            method_options={"max_programs": MAX_PROGRAMS},
-        )
-        table = path.table
-        usable = table["cv_error"].where(table["n_selected"] > 0)
-        least = 0 if usable.isna().all() else int(usable.idxmin())
-        chosen = 0 if path.chosen is None else int((table["alpha"] - path.chosen).abs().idxmin())
-        answer: Predictions = {}
-        for rule, place in (("α=0", 0), ("1 se", chosen), ("least", least)):
-            result = path.results[place]
-            model = cobic.Model.of(problem, result)
-            answer[f"{column} {rule}"] = (model.predict(new), result.n_selected)
-        return answer
-
-    return method
-
-
-def _scaled(X: Floats, new: Floats) -> tuple[Floats, Floats]:
+def _scaled_cobic(X: Floats, y: NDArray[Any], new: Floats) -> Predictions:
+    """Method cobic without margin on standardised features, as they are and with the mirror image of each."""
     scaler = StandardScaler().fit(X)
-    return scaler.transform(X), scaler.transform(new)
+    X, new = scaler.transform(X), scaler.transform(new)
+    answer: Predictions = {}
+    for column, signs in (("scaled α=0", (1.0,)), ("mirrored α=0", (1.0, -1.0))):
+        model = cobic.ConsistentBiclustering(time_limit=FIT_SECONDS, method_options={"max_programs": MAX_PROGRAMS})
+        model.fit(np.hstack([sign * X for sign in signs]), y)
+        answer[column] = (model.predict(np.hstack([sign * new for sign in signs])), model.n_selected_)
+    return answer
+
+
+def _cobic(X: Floats, y: NDArray[Any], new: Floats) -> Predictions:
+    """Method cobic without margin, and with the one that cross-validation inside the training part suggests."""
+    problem = cobic.Problem(X, y)
+    largest = max(largest_margin(problem, "alpha", Budget(10.0, None, problem.n_selectable)).found, 0.0)
+    path = cobic.path(
+        X,
+        y,
+        alphas=[fraction * largest for fraction in FRACTIONS],
+        cv=INNER_FOLDS,
+        time_limit=FIT_SECONDS,
+        n_jobs=1,
+        method_options={"max_programs": MAX_PROGRAMS},
+    )
+    table = path.table
+    usable = table["cv_error"].where(table["n_selected"] > 0)
+    least = 0 if usable.isna().all() else int(usable.idxmin())
+    chosen = 0 if path.chosen is None else int((table["alpha"] - path.chosen).abs().idxmin())
+    answer: Predictions = {}
+    for column, place in (("cobic α=0", 0), ("cobic α by 1 se", chosen), ("cobic α by least error", least)):
+        result = path.results[place]
+        answer[column] = (cobic.Model.of(problem, result).predict(new), result.n_selected)
+    return answer
 
 
 def _rival(column: str, estimator: BaseEstimator, grid: dict[str, list[Any]] | None = None) -> Method:
@@ -170,8 +171,8 @@ def _svm() -> LinearSVC:
 
 
 METHODS: dict[str, Method] = {
-    "cobic": _path("cobic", scale=False),
-    "scaled cobic": _path("scaled cobic", scale=True),
+    "cobic": _cobic,
+    "scaled cobic": _scaled_cobic,
     "nearest centroid": _rival(
         "nearest centroid",
         make_pipeline(StandardScaler(), NearestCentroid()),

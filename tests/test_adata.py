@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import cobic
 from cobic import ConsistentBiclustering, InconsistentDataWarning, InputError
 from cobic.adata import select_adata
+from cobic.paths import survival
 
 FORMS = {"dense": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_matrix, "csr_array": sp.csr_array}
 
@@ -18,7 +19,13 @@ FORMS = {"dense": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_matrix, "csr_a
 @pytest.fixture(scope="module")
 def data():
     sizes = {"class_sizes": (9, 7, 6), "test_sizes": None}
-    return cobic.datasets.make_expression(n_features=60, contaminated=0.05, seed=1, **sizes)
+    return cobic.datasets.make_expression(n_features=80, contaminated=0.02, seed=0, **sizes)
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Data whose whole path is quickly solved."""
+    return cobic.datasets.make_expression(30, class_sizes=(6, 5), test_sizes=None, contaminated=0.1, seed=0)
 
 
 def annotated(X, y, **columns):
@@ -82,16 +89,23 @@ def test_the_answer_is_that_of_the_estimator(form, data, model):
     assert not {"layer", "fixed_in"} & answer["params"].keys()
 
 
-def test_the_ranking_is_that_of_the_estimator(adata, model):
+def test_the_ranking_is_that_of_the_estimator(small):
+    adata = annotated(small.X, small.y)
     select_adata(adata, "type", alpha=10.0)
     assert adata.var["cobic_ranking"].dtype.kind == "i"
-    np.testing.assert_array_equal(adata.var["cobic_ranking"], model.ranking_)
+    np.testing.assert_array_equal(
+        adata.var["cobic_ranking"], ConsistentBiclustering(alpha=10.0).fit(small.X, small.y).ranking_
+    )
 
 
-def test_the_number_of_margins_counts(adata, model):
-    select_adata(adata, "type", alpha=10.0, n_margins=2)
-    assert sorted(adata.var["cobic_ranking"]) == list(range(1, adata.n_vars + 1))
-    assert (adata.var["cobic_ranking"] != model.ranking_).any()
+def test_the_number_of_margins_counts(small):
+    adata = annotated(small.X, small.y)
+    orders = []
+    for n_margins in (2, 6):
+        select_adata(adata, "type", n_margins=n_margins)
+        orders.append(adata.var["cobic_ranking"].to_numpy())
+        np.testing.assert_array_equal(orders[-1], survival(small.problem(), n_margins).ranking)
+    assert (orders[0] != orders[1]).any()
 
 
 def test_a_layer_is_used_instead_of_x(data, model):
@@ -309,6 +323,17 @@ def test_a_group_without_genes_leaves_nothing_to_rank_by(tmp_path):
     assert_same(back.uns["cobic"], adata.uns["cobic"])
     assert back.uns["cobic"]["status"] == "infeasible"
     assert back.uns["cobic"]["worst_margin"] == -np.inf
+
+
+def test_fits_that_find_nothing_cost_the_ranking_only(adata, model, monkeypatch):
+    def fruitless(*arguments):
+        message = "there is no path"
+        raise InputError(message)
+
+    monkeypatch.setattr("cobic.adata.survival", fruitless)
+    select_adata(adata, "type", alpha=10.0)
+    assert adata.var["cobic_ranking"].isna().all()
+    np.testing.assert_array_equal(adata.var["cobic_selected"], model.support_)
 
 
 @pytest.mark.parametrize(

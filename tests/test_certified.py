@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cobic
-from cobic.certified.verify import checksum
+from cobic.certified.verify import FORMAT, VERSION, checksum, data_digest, problem_parameters
 from oracle import Oracle
 from strategies import ROUGH, TAME, instances, margins
 
@@ -163,10 +163,120 @@ FORGERIES = {
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_a_forgery_with_a_right_checksum_is_refused(solved, forgery):
     problem, result = solved
-    forged = resealed({**result.certificate, **FORGERIES[forgery](result.certificate)})
-    checked = cobic.verify(problem, forged)
+    checked = cobic.verify(problem, resealed({**result.certificate, **FORGERIES[forgery](result.certificate)}))
     assert not checked.ok
     assert checked.upper_bound is None
+
+
+def forged(problem, bound, tree, multipliers=(), slopes=None, objective_bound=None, selected=()):
+    """A certificate made up from nothing, with a right checksum."""
+    certificate = {
+        "format": FORMAT,
+        "version": VERSION,
+        "data": data_digest(problem),
+        "problem": problem_parameters(problem),
+        "selected": list(selected),
+        "upper_bound": bound,
+        "objective_bound": bound if objective_bound is None else objective_bound,
+        "multipliers": [list(each) for each in multipliers],
+        "slopes": [0.0] * len(multipliers) if slopes is None else slopes,
+        "tree": list(tree),
+    }
+    return resealed(certificate)
+
+
+# Consistent selections of 2 and of 4 features, none of 3.
+WITH_A_HOLE = np.array(
+    [[-2.0, 4.0, 1.0, 0.0], [-3.0, -4.0, -4.0, 3.0], [3.0, -1.0, 2.0, 1.0], [-1.0, -3.0, -4.0, -1.0]]
+)
+
+
+def exhaustive_tree(problem, total):
+    """A right proof that no selection has exactly so many features: every selection one by one."""
+    sizes = problem.feature_class_sizes
+    free = [int(feature) for feature in np.flatnonzero(problem.selectable)]
+    tokens = []
+    for first in range(max(1, total - sizes[1]), min(sizes[0], total - 1) + 1):
+        tokens.append(["count", 0, first])
+        tokens += decisions(problem, free, (), np.array([first, total - first]))
+    return [*tokens, ["empty"]]
+
+
+def decisions(problem, free, chosen, counts):
+    left = counts - np.bincount(problem.feature_classes[list(chosen)], minlength=2)
+    rest = np.bincount(problem.feature_classes[free], minlength=2)
+    if (left < 0).any() or (left > rest).any():
+        return [["cut", 0]]
+    if ((left == 0) | (left == rest)).all():
+        return [["selection"]]
+    rest_of = [*free[1:]]
+    out, into = (decisions(problem, rest_of, each, counts) for each in (chosen, (*chosen, free[0])))
+    return [["feature", free[0]], *out, *into]
+
+
+def test_a_proof_about_one_total_says_nothing_about_larger_ones():
+    problem = cobic.Problem(WITH_A_HOLE, [0, 1, 0, 1])
+    assert Oracle(WITH_A_HOLE, [0, 1, 0, 1]).consistent_sizes() == {2, 4}
+    tree = exhaustive_tree(problem, 3)
+    for attempt in (
+        tree,
+        [["or more"], *tree],
+        [*tree, *exhaustive_tree(problem, 4)],
+        [*tree, ["or more"], ["cut", 0]],
+    ):
+        assert not cobic.verify(problem, forged(problem, 2, attempt, [[[0, 1]]])).ok
+    assert cobic.solve(problem).n_selected == 4
+
+
+def many_classes():
+    """One sample per class, each feature high in its own class: everything is consistent."""
+    of = np.r_[np.arange(23), np.full(1029, 23)]
+    X = np.zeros((24, of.size))
+    X[of, np.arange(of.size)] = 1.0
+    return cobic.Problem(X, np.arange(24))
+
+
+def test_a_huge_slope_proves_nothing():
+    problem = many_classes()
+    assert problem.is_consistent(np.ones(1052, dtype=bool))
+    slope = -1.6836386527807324e271
+    for tree in ([["cut", 0]], [["or more"], ["cut", 0]]):
+        assert not cobic.verify(problem, forged(problem, 1051, tree, [[[0, 1]]], [slope])).ok
+
+
+def test_numbers_that_overflow_prove_nothing():
+    a = 0.6e308
+    problem = cobic.Problem([[a, -a], [-a, a]], [0, 1], alpha=1e308)
+    assert problem.is_consistent([True, True])
+    certificate = forged(problem, 0, [["or more"], ["cut", 0]], [[[0, 1], [1, 1]]])
+    assert not cobic.verify(problem, certificate).ok
+
+
+def test_rounding_in_a_soft_objective_proves_nothing():
+    X, beta = [[2.213577062652147, 1.4813171457840233], [-5.0, 50.0]], [1.4943302782609589, 1.0]
+    problem = cobic.Problem(X, [0, 1], beta=beta, slack_penalty=1e15)
+    exact = Oracle(X, [0, 1], beta=beta).soft_optimum(1e15)
+    rounded = problem.objective([True, True])
+    assert rounded < exact <= problem.objective_ceiling([True, True])
+    certificate = forged(problem, 2, [["selection"]], objective_bound=rounded, selected=[0, 1])
+    assert not cobic.verify(problem, certificate).ok
+
+
+def test_large_margins_of_soft_problems_prove_nothing():
+    alpha = np.zeros(44)
+    alpha[0] = 2.0**53 + 6
+    problem = cobic.Problem(np.eye(44), np.arange(44), alpha=alpha, slack_penalty=1.0)
+    certificate = forged(problem, 44, [["cut", 0]], [[[0, 2**30]]], objective_bound=-9007199254740964.0)
+    assert not cobic.verify(problem, certificate).ok
+
+
+@pytest.mark.parametrize(
+    "token",
+    [["feature", True], ["count", True, 1], ["count", False, 1], ["cut", False], ["fix", True], ["count", 0, None]],
+)
+def test_tokens_that_are_not_numbers_are_refused(token):
+    problem = cobic.Problem([[5, 1, 1], [4, 2, 2], [1, 6, 1], [2, 5, 3]], list("aabb"), alpha=3.5)
+    assert not cobic.verify(problem, forged(problem, 2, [token, ["cut", 0]], [[[0, 1]]])).ok
 
 
 def test_other_data_labels_or_margins_are_refused(solved):

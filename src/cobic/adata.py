@@ -102,9 +102,9 @@ def select_adata(
         ``adata.var["cobic_class"]`` : categorical
             The group with the largest mean of the gene, as text; missing for a gene excluded by `ties`.
         ``adata.var["cobic_ranking"]`` : int
-            1 for the gene that survives the largest margin, and so on, as by :func:`cobic.path`. If there is nothing
-            to rank by, because a group has no gene with its largest mean in it, all are NaN. The column does not exist
-            with ``ranking=False``.
+            1 for the gene that survives the largest margin, and so on, as by :func:`cobic.path`. All are NaN if there
+            is nothing to rank by: a group has no gene with its largest mean in it, or the fits of the ranking find no
+            selection in their time. The column does not exist with ``ranking=False``.
         ``adata.uns["cobic"]`` : dict
             What is known about the selection; see the notes.
 
@@ -293,7 +293,7 @@ def _ranking(model: ConsistentBiclustering, n_margins: int, seed: int, time_limi
     try:
         # Not model.ranking_, which knows neither the number of margins nor the time.
         return survival(model._problem, n_margins, seed, seconds).ranking
-    except InputError:  # nothing was found without a margin in that time, though there is something
+    except InputError:  # these shorter fits may find nothing where the selection was found
         return nothing
 
 

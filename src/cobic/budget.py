@@ -128,12 +128,13 @@ class SoftIncumbent:
     def __init__(self, problem: Problem, budget: Budget) -> None:
         self._problem, self._budget = problem, budget
         self.support: NDArray[np.bool_] | None = None
-        self.objective = -math.inf
+        self.objective = self.ceiling = -math.inf
 
     def offer(self, support: NDArray[np.bool_]) -> float:
         """Take a selection if it is better; its objective, −∞ if it is not allowed."""
         objective = self._problem.objective(support)
         if objective > self.objective:
             self.support, self.objective = support.copy(), objective
+            self.ceiling = self._problem.objective_ceiling(support)
             self._budget.report(n_selected=int(support.sum()))
         return objective

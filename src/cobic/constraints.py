@@ -126,7 +126,9 @@ def read_constraints(
 
 
 def _parts(groups: list[Integers], feature_classes: Integers) -> Integers:
-    parts = [members[feature_classes[members] == cls] for members in groups for cls in np.unique(feature_classes[members])]
+    parts = [
+        members[feature_classes[members] == cls] for members in groups for cls in np.unique(feature_classes[members])
+    ]
     part_of = np.full(feature_classes.size, -1, dtype=np.intp)
     for number, part in enumerate(part for part in parts if part.size > 1):
         part_of[part] = number

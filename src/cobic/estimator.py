@@ -266,9 +266,7 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
     def _means(self, X: Any) -> Floats:
         """Mean of each sample over the selected features of each class; −∞ for a class without features."""
         check_is_fitted(self)
-        X = validate_data(
-            self, X, accept_sparse=("csr", "csc"), dtype="numeric", ensure_all_finite=False, reset=False
-        )
+        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype="numeric", ensure_all_finite=False, reset=False)
         matrix = as_matrix(X)
         require_finite(matrix)
         weights = class_mean_weights(self.support_, self.feature_classes_, self.classes_.size)
@@ -345,7 +343,7 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
             if problem is None:
                 message = "ranking_ needs the training data, which are not stored in a file: fit again"
                 raise AttributeError(message)
-            self._ranking = survival(problem).ranking
+            self._ranking = survival(problem, time_limit=self.time_limit, start=[self.support_]).ranking
         return self._ranking
 
     def __getstate__(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ exchanging features while that raises the worst margin, gives selections. For β
 β is raised to what the best selection bears until it no longer moves (Dinkelbach's method).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,7 +43,7 @@ class LargestMargin:
     support: Bools
 
 
-def largest_margin(problem: Problem, kind: Kind, budget: Budget) -> LargestMargin:
+def largest_margin(problem: Problem, kind: Kind, budget: Budget, known: Sequence[Bools] = ()) -> LargestMargin:
     """Raise α or β as far as it goes.
 
     Parameters
@@ -53,6 +54,8 @@ def largest_margin(problem: Problem, kind: Kind, budget: Budget) -> LargestMargi
         Which margin.
     budget : Budget
         When to stop.
+    known : sequence of ndarray of bool
+        Selections that may serve.
 
     Returns
     -------
@@ -60,19 +63,23 @@ def largest_margin(problem: Problem, kind: Kind, budget: Budget) -> LargestMargi
         What was found and what is the most.
     """
     if kind == "alpha":
-        return _largest_alpha(problem.with_margins(0.0, problem.beta), budget)
-    return _largest_beta(problem, budget)
+        return _largest_alpha(problem.with_margins(0.0, problem.beta), budget, known)
+    return _largest_beta(problem, budget, known)
 
 
-def _largest_alpha(problem: Problem, budget: Budget) -> LargestMargin:
+def _largest_alpha(problem: Problem, budget: Budget, known: Sequence[Bools]) -> LargestMargin:
     bound, candidates = _selections(problem, budget)
+    candidates += [raise_margin(problem, support, budget) for support in known]
     scored = [(problem.worst_margin(support), place) for place, support in enumerate(candidates)]
     found, place = max(scored, default=(-np.inf, 0))
     return LargestMargin(found, max(bound, found), candidates[place] if candidates else problem.selectable)
 
 
-def _largest_beta(problem: Problem, budget: Budget) -> LargestMargin:
+def _largest_beta(problem: Problem, budget: Budget, known: Sequence[Bools]) -> LargestMargin:
     best = LargestMargin(0.0, LARGEST_BETA, problem.selectable)
+    for support in known:
+        found = _bearable_beta(problem, support)
+        best = LargestMargin(found, LARGEST_BETA, support) if found > best.found else best
     beta = 1.0
     for _ in range(_ROUNDS):
         _, candidates = _selections(problem.with_margins(problem.alpha, beta), budget)

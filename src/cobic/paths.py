@@ -1,7 +1,7 @@
 """The curve over a margin: how many features survive it, what that does to new samples, and which value to choose."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,8 +20,9 @@ from cobic.problem import Bools, Problem
 from cobic.result import Result, Status
 
 Margins = Sequence[float] | NDArray[Any] | Literal["auto"] | None
-_MAX_PROGRAMS = 1000
-_SEARCH_SECONDS = 30.0
+_QUICK_PROGRAMS = 1000
+_CLOSE = 0.15
+_PUSHES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +51,8 @@ class Path:
     kind : {"alpha", "beta"}
         Which margin was varied.
     table : DataFrame
-        One row per margin: ``alpha`` (or ``beta``), ``n_selected, upper_bound, gap, status, worst_margin, seconds`` of
-        the fit to all samples, ``cv_error`` (mean over the folds of the share of misclassified held-out samples) and
+        One row per margin: ``alpha`` (or ``beta``), ``n_selected, upper_bound, gap, status, worst_margin, objective,
+        objective_bound, seconds`` of the fit to all samples (a bound proven for a smaller α serves the larger ones), ``cv_error`` (mean over the folds of the share of misclassified held-out samples) and
         ``cv_se`` (its standard error).
     chosen : float or None
         The margin to take by the one-standard-error rule; None without cross-validation.
@@ -176,8 +177,8 @@ def path(
     n_jobs : int, optional
         Processes, as in joblib: the fit to all samples and the folds run side by side.
     method_options : dict, optional
-        Options of the method. ``certified`` may solve 1000 linear programs per fit unless ``max_programs`` says
-        otherwise.
+        Options of the method. Unless ``max_programs`` says otherwise, ``certified`` may solve 1000 linear programs
+        per fit in the folds and on a grid of its own, and as many as always where the margins are given.
     **choices
         Further arguments of :class:`cobic.Problem`, such as `ties`, `slack_penalty` or `fixed_in`.
 
@@ -199,7 +200,7 @@ def path(
     kind = _kind(alphas, betas)
     given = alphas if kind == "alpha" else betas
     problem = Problem(X, y, alpha, beta, **choices)
-    tracer = _Tracer(kind, method, time_limit, random_state, _options(method, method_options))
+    tracer = _Tracer(kind, method, time_limit, random_state, dict(method_options or {}))
     splits = _splits(problem, cv, random_state)
     if given is None or isinstance(given, str):
         largest, results = tracer.adaptive(problem, n_margins)
@@ -212,7 +213,13 @@ def path(
     return _put_together(kind, problem, largest, results, np.array(folds))
 
 
-def survival(problem: Problem, n_margins: int = 12, seed: int = 0, time_limit: float | None = 10.0) -> Survival:
+def survival(
+    problem: Problem,
+    n_margins: int = 12,
+    seed: int = 0,
+    time_limit: float | None = 10.0,
+    start: Sequence[Bools] = (),
+) -> Survival:
     """How long each feature stays selected while α is raised to the largest feasible value.
 
     Parameters
@@ -225,14 +232,16 @@ def survival(problem: Problem, n_margins: int = 12, seed: int = 0, time_limit: f
         Seed of the method.
     time_limit : float or None, default=10.0
         Seconds for each fit.
+    start : sequence of ndarray of bool
+        Selections from which to start.
 
     Returns
     -------
     Survival
         Margins and ranking.
     """
-    tracer = _Tracer("alpha", DEFAULT_METHOD, time_limit, seed, _options(DEFAULT_METHOD, None))
-    _, results = tracer.adaptive(problem, n_margins)
+    tracer = _Tracer("alpha", DEFAULT_METHOD, time_limit, seed, {})
+    _, results = tracer.adaptive(problem, n_margins, start)
     return _survival(problem, results)
 
 
@@ -255,13 +264,6 @@ def _checked(kind: Kind, given: Any) -> list[float]:
     return [float(value) for value in values]
 
 
-def _options(method: str, given: dict[str, Any] | None) -> dict[str, Any]:
-    options = dict(given or {})
-    if method == DEFAULT_METHOD:
-        options.setdefault("max_programs", _MAX_PROGRAMS)
-    return options
-
-
 @dataclass(frozen=True)
 class _Tracer:
     """Solves one problem for one margin after another."""
@@ -272,10 +274,12 @@ class _Tracer:
     seed: int
     options: dict[str, Any]
 
-    def solve(self, problem: Problem, value: float, start: Iterable[Bools] = ()) -> Result:
+    def solve(self, problem: Problem, value: float, start: Sequence[Bools] = (), *, quick: bool = False) -> Result:
         at = self._at(problem, value)
         options = dict(self.options)
-        known = [support for support in start if support.any()]
+        if quick and self.method == DEFAULT_METHOD:
+            options.setdefault("max_programs", _QUICK_PROGRAMS)
+        known = [support for support in start if problem.counts(support).all()]
         if known and self.method == DEFAULT_METHOD:
             options["start"] = known
         return solve(at, self.method, self.time_limit, self.seed, **options)
@@ -285,46 +289,84 @@ class _Tracer:
             return problem.with_margins(value, problem.beta)
         return problem.with_margins(problem.alpha, value)
 
-    def along(self, problem: Problem, values: Sequence[float]) -> list[Result]:
+    def along(self, problem: Problem, values: Sequence[float], *, quick: bool = False) -> list[Result]:
         """Solve for ascending values, each started from the last."""
-        results: list[Result] = []
+        results: dict[float, Result] = {}
+        last: list[Bools] = []
         for value in values:
-            results.append(self.solve(problem, value, [results[-1].support] if results else []))
-        return results
+            results[value] = self.solve(problem, value, last, quick=quick)
+            last = [results[value].support]
+        self._carry_down(problem, results)
+        return [results[value] for value in values]
 
-    def adaptive(self, problem: Problem, count: int) -> tuple[LargestMargin | None, dict[float, Result]]:
+    def _carry_down(self, problem: Problem, results: dict[float, Result]) -> None:
+        """What is found for a large margin serves the smaller ones: no fewer features there."""
+        values = sorted(results)
+        for low, high in zip(values[-2::-1], values[:0:-1], strict=True):
+            if results[high].n_selected > results[low].n_selected and not problem.soft:
+                again = self.solve(problem, low, [results[high].support, results[low].support], quick=True)
+                results[low] = max(results[low], again, key=lambda result: result.n_selected)
+
+    def adaptive(
+        self, problem: Problem, count: int, start: Sequence[Bools] = ()
+    ) -> tuple[LargestMargin | None, dict[float, Result]]:
         """Solve from no margin to the largest feasible one, and between where the number of features changes most."""
         if not isinstance(count, (int, np.integer)) or count < 2:
             message = f"n_margins is {count!r}: give a whole number of at least 2"
             raise InputError(message)
         least = 0.0 if self.kind == "alpha" else 1.0
-        first = self.solve(problem, least)
-        if first.status not in (Status.OPTIMAL, Status.FEASIBLE):
-            cure = "give slack_penalty for soft margins"
-            message = f"there is no path: {first.reason}; {cure}"
+        first = self.solve(problem, least, start)
+        if first.status == Status.INFEASIBLE:
+            message = f"there is no path: {first.reason}, which is proven; give slack_penalty for soft margins"
+            raise InputError(message)
+        if first.status == Status.UNKNOWN:
+            message = f"there is no path: {first.reason}; raise time_limit or max_programs, or give slack_penalty"
             raise InputError(message)
         if problem.soft:
             return None, self._soft_grid(problem, first, count)
-        largest = largest_margin(problem, self.kind, Budget(_SEARCH_SECONDS, None, problem.n_selectable))
+        budget = Budget(self.time_limit, None, problem.n_selectable)
+        largest = largest_margin(problem, self.kind, budget, [first.support])
         results = {least: first}
-        top = np.nextafter(largest.found, least)
+        if self.kind == "alpha":
+            largest = self._pushed(problem, largest)
+        top = float(np.nextafter(largest.found, least))
         if top > least:
-            results[float(top)] = self.solve(problem, float(top), [largest.support])
-        while len(results) < count:
-            gap = _widest(results)
-            if gap is None:
-                break
+            results[top] = self.solve(problem, top, [largest.support], quick=True)
+        while len(results) < count and (gap := _widest(results)) is not None:
             low, high = gap
-            middle = _between(low, high, results)
-            results[middle] = self.solve(problem, middle, [results[low].support, results[high].support])
-        return largest, {value: result for value, result in results.items() if result.consistent}
+            middle = _between(low, high)
+            nearby = [results[low].support, results[high].support]
+            results[middle] = self.solve(problem, middle, nearby, quick=True)
+        self._carry_down(problem, results)
+        results = {value: result for value, result in results.items() if result.consistent}
+        return self._raised(problem, largest, results), results
+
+    def _pushed(self, problem: Problem, largest: LargestMargin) -> LargestMargin:
+        """Try margins between the largest that was found and its bound."""
+        part = 0.5
+        for _ in range(_PUSHES):
+            value = max(largest.found, 0.0) + part * (largest.bound - max(largest.found, 0.0))
+            result = self.solve(problem, value, [largest.support], quick=True)
+            if result.consistent:
+                largest = replace(largest, found=value + result.worst_margin, support=result.support)
+            else:
+                part *= 0.5
+        return largest
+
+    def _raised(self, problem: Problem, largest: LargestMargin, results: dict[float, Result]) -> LargestMargin:
+        """The largest margin again, where a fit turned out to bear more."""
+        if self.kind == "beta":
+            return largest
+        value, result = max(results.items(), key=lambda item: item[0] + item[1].worst_margin)
+        found = value + result.worst_margin
+        return replace(largest, found=found, support=result.support) if found > largest.found else largest
 
     def _soft_grid(self, problem: Problem, first: Result, count: int) -> dict[float, Result]:
         """With soft margins every margin is feasible: up to the median one of the first fit."""
         least = 0.0 if self.kind == "alpha" else 1.0
         reach = float(np.median(np.abs(problem.margins(first.support)))) if self.kind == "alpha" else 4.0
         values = np.linspace(least, least + reach, count)
-        return dict(zip(values.tolist(), self.along(problem, values.tolist()), strict=True))
+        return dict(zip(values.tolist(), self.along(problem, values.tolist(), quick=True), strict=True))
 
 
 def _widest(results: dict[float, Result]) -> tuple[float, float] | None:
@@ -338,12 +380,12 @@ def _widest(results: dict[float, Result]) -> tuple[float, float] | None:
 
 
 def _fall(results: dict[float, Result], low: float, high: float) -> float:
-    if high - low <= 1e-3 * high:
+    if high - low <= _CLOSE * high:
         return 0.0
     return float(np.log(max(results[low].n_selected, 1) / max(results[high].n_selected, 1)))
 
 
-def _between(low: float, high: float, results: dict[float, Result]) -> float:
+def _between(low: float, high: float) -> float:
     """The middle; the geometric one where the values are of different sizes."""
     return float(np.sqrt(low * high)) if low > 0 and high > 4 * low else 0.5 * (low + high)
 
@@ -388,7 +430,7 @@ def _errors_of_fold(
     held_out = problem.matrix.take(test)
     wanted = problem.classes[problem.labels[test]]
     errors = []
-    for result in tracer.along(part, values):
+    for result in tracer.along(part, values, quick=True):
         if not all(result.counts):
             errors.append(np.nan)
             continue
@@ -403,13 +445,20 @@ def _put_together(
 ) -> Path:
     values = sorted(results)
     ordered = [results[value] for value in values]
+    bounds = np.array([result.upper_bound for result in ordered])
+    if kind == "alpha" and not problem.soft:
+        bounds = np.minimum.accumulate(bounds)  # a selection for a larger α is one for every smaller α
+    closed = [result.consistent and result.n_selected == bound for result, bound in zip(ordered, bounds, strict=True)]
     table = pd.DataFrame(
         {
             kind: values,
             "n_selected": [result.n_selected for result in ordered],
-            "upper_bound": [result.upper_bound for result in ordered],
-            "gap": [result.gap for result in ordered],
-            "status": [str(result.status) for result in ordered],
+            "upper_bound": bounds,
+            "gap": [
+                result.gap if result.soft else bound - result.n_selected
+                for result, bound in zip(ordered, bounds, strict=True)
+            ],
+            "status": ["optimal" if done else str(result.status) for result, done in zip(ordered, closed, strict=True)],
             "worst_margin": [result.worst_margin for result in ordered],
             "objective": [result.objective for result in ordered],
             "objective_bound": [result.objective_bound for result in ordered],

@@ -347,6 +347,29 @@ class Problem:
             **self._given_constraints,
         )
 
+    def objective_ceiling(self, support: ArrayLike) -> float:
+        """A number that the objective with soft margins does not exceed, whatever the rounding.
+
+        Parameters
+        ----------
+        support : array-like of bool, shape (n_features,)
+            The selected features.
+
+        Returns
+        -------
+        float
+            At least :meth:`objective`, and nearly equal to it.
+        """
+        support = self.check_support(support)
+        objective = self.objective(support)
+        if not np.isfinite(objective):
+            return objective
+        margins, errors = self.margins(support), self.margin_errors
+        unsure = margins <= errors  # the others hold for certain
+        violation = float(np.maximum(-margins, 0.0).sum())
+        error = self.slack_penalty * (float(errors[unsure].sum()) + self.n_samples * _EPS * violation)
+        return objective + error + 8 * _EPS * (int(support.sum()) + self.slack_penalty * violation)
+
     def with_margins(self, alpha: ArrayLike = 0.0, beta: ArrayLike = 1.0) -> Self:
         """The same data with other margins; nothing is computed anew but what depends on them.
 
@@ -413,8 +436,9 @@ class Problem:
         return errors
 
     def row_scale(self) -> Floats:
-        """Size of each sample's values, (n,), positive: dividing by it brings a linear program's rows to O(1)."""
-        return np.where(self._sample_peaks > _SMALLEST_SCALE, self._sample_peaks, 1.0)
+        """Size of each sample's values and α, (n,), positive: dividing by it brings a linear program's rows to O(1)."""
+        scale = np.maximum(self._sample_peaks, self.alpha)
+        return np.where(scale > _SMALLEST_SCALE, scale, 1.0)
 
     def check_support(self, support: ArrayLike) -> Bools:
         """Return a selection as a boolean mask over the features, or raise `InputError`."""
@@ -482,7 +506,7 @@ class Problem:
     def _unsure_features(self, leads: Floats) -> Integers:
         """Features whose lead has a sign that floating point cannot tell; a feature of zeros has none to tell."""
         with np.errstate(over="ignore"):
-            errors = 2 * _EPS * (self.n_samples + 8) * self._feature_peaks + _TINY
+            errors = 2 * _EPS * ((self.n_samples + 8) * self._feature_peaks) + _TINY
             return np.flatnonzero(~(np.abs(leads) > errors) & (self._feature_peaks > 0))
 
     def _read_penalty(self, given: float | str) -> float:
@@ -492,7 +516,7 @@ class Problem:
             typical = float(np.median(margins))
             usable = np.isfinite(typical) and typical > 0
             return self.n_selectable / (self.n_samples * typical) if usable else 1.0
-        if isinstance(given, (int, float, np.number)) and given > 0:
+        if isinstance(given, (int, float, np.number)) and given > _SMALLEST_SCALE:
             return float(given)
         message = f'slack_penalty is {given!r}: give a number above 0, "auto", or inf for margins that must hold'
         raise InputError(message)

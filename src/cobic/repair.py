@@ -110,7 +110,7 @@ class _Selection:
         return np.where(self.movable, gains, -np.inf)
 
 
-def repair(problem: Problem, support: Bools, budget: Budget) -> Bools | None:
+def repair(problem: Problem, support: Bools, budget: Budget, max_moves: int | None = None) -> Bools | None:
     """Make a nearly consistent selection consistent by dropping and adding single features.
 
     Parameters
@@ -121,6 +121,8 @@ def repair(problem: Problem, support: Bools, budget: Budget) -> Bools | None:
         Where to start.
     budget : Budget
         Asked before every step.
+    max_moves : int, optional
+        Give up after so many moves.
 
     Returns
     -------
@@ -129,16 +131,17 @@ def repair(problem: Problem, support: Bools, budget: Budget) -> Bools | None:
         budget lasts); None if the violation could not be brought to zero.
     """
     selection = _Selection(problem, support)
-    if not selection.counts.all() or not _remove_violations(selection, budget):
+    if not selection.counts.all() or not _remove_violations(selection, budget, max_moves):
         return None
     _extend(selection, budget)
     return selection.support
 
 
-def _remove_violations(selection: _Selection, budget: Budget) -> bool:
-    violation = _violation(selection.margins()[:, :, None], selection.safe)[0]
+def _remove_violations(selection: _Selection, budget: Budget, max_moves: int | None) -> bool:
+    violation, moves = _violation(selection.margins()[:, :, None], selection.safe)[0], 0
     while violation > 0:
-        if budget.exhausted():
+        moves += 1
+        if budget.exhausted() or (max_moves is not None and moves > max_moves):
             return False
         violated = selection.margins() <= selection.safe
         candidates = _best(selection.gains(violated.astype(np.float64)), _CANDIDATES)

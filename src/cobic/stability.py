@@ -257,9 +257,7 @@ def _n_drawn(size: int, subsample: float) -> int:
     return min(size, max(_FEWEST_PER_CLASS, round(subsample * size)))
 
 
-def _run(
-    whole: Problem, method: str, time_limit: float | None, rows: Integers, seed: int
-) -> tuple[Bools | None, str]:
+def _run(whole: Problem, method: str, time_limit: float | None, rows: Integers, seed: int) -> tuple[Bools | None, str]:
     """The selection of one run, None if it has none, and the reason."""
     try:
         problem = whole.subset(rows)

@@ -58,7 +58,9 @@ class Cut:
         self.scores = class_scores(problem, pull)
         self.offset = float((weights.sum(axis=1) * problem.alpha).sum())
         self.prefix_means = [
-            _prefix_means(self.scores[members[~problem.required[members]]], self.scores[members[problem.required[members]]])
+            _prefix_means(
+                self.scores[members[~problem.required[members]]], self.scores[members[problem.required[members]]]
+            )
             for members in problem.features_of_class
         ]
         self.error = rounding_error(problem, weights)
@@ -124,10 +126,12 @@ def rounding_error(problem: Problem, multipliers: Floats) -> float:
     """
     if not multipliers.any() and not problem.soft:
         return np.inf  # λ = 0 proves nothing, whatever v says
-    terms = problem.n_samples + problem.n_features + problem.comparisons.other.shape[1] + 24
+    terms = problem.n_samples + 2 * problem.n_features + problem.comparisons.other.shape[1]
+    terms += 2 * problem.n_classes + 24
     size = float((multipliers * (1.0 + problem.comparisons.factor)).sum(axis=1) @ problem.row_scale())
     offset = float(multipliers.sum(axis=1) @ problem.alpha)
-    return float(8 * _EPS * (terms * size + 8 * offset + (2 * problem.n_features if problem.soft else 0)))
+    counted = problem.n_features if problem.soft else 0
+    return float(8 * _EPS * (terms * (size + offset + counted)))
 
 
 def multiplier_unit(problem: Problem) -> float:

@@ -353,9 +353,7 @@ class _Tree:
         value, losses, preferred = self._top(self._effects @ flat, values, start, self._missing(values))
         return value, losses, preferred, rounding_error(self._search._problem, weights)
 
-    def _top(
-        self, scores: Floats, values: Values, start: float, missing: Integers
-    ) -> tuple[float, Floats, Values]:
+    def _top(self, scores: Floats, values: Values, start: float, missing: Integers) -> tuple[float, Floats, Values]:
         """Sum of the best scores that the counts allow, class by class; `missing` features of each have yet to come."""
         losses, preferred = np.full(values.size, np.inf), values.copy()
         for cls, n in enumerate(self._counts):

@@ -23,6 +23,7 @@ _DIVE_POINTS = 8
 _DIVE_FEATURES = (120, 160, 120)
 _CLOSE_DIVES = 2
 _NEAR_BOUND = 4
+_MOVES = 60
 _FIRST_DIVES = 8
 _MANY_DIVES = 80
 _FEW_POINTS = 6
@@ -193,7 +194,7 @@ class CertifiedSearch:
             points += self._points_between(size)
         for point in points:
             if point.margin > 0 and not self._spent():
-                mended = repair(self._problem, self._rounded(point), self._budget)
+                mended = repair(self._problem, self._rounded(point), self._budget, _MOVES)
                 if mended is not None:
                     self._incumbent.offer(mended)
                 if self._incumbent.n_selected >= size or self._dive([point], _CLOSE_DIVES):

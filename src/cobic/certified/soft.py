@@ -25,7 +25,8 @@ from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
 from cobic.repair import climb
 
-_RECENT_CUTS = 40
+_RECENT_CUTS = 10
+_UPHILL_CUTS = 40
 _PROMISING = 1.0
 _FRACTIONAL = 1e-6
 _DIVE = 60
@@ -85,14 +86,14 @@ class SoftSearch:
         self._cuts: list[Cut] = []
         self._root = _Node(np.maximum(problem.required_sizes, 1), problem.feature_class_sizes)
         self._heap: list[tuple[float, int, _Node]] = []
-        self._pushed = 0
+        self._pushed = self._uphill = 0
         self._settled_bound = -np.inf
 
     @property
     def objective_bound(self) -> float:
         """No selection has a larger objective."""
         open_bound = -self._heap[0][0] if self._heap else -np.inf
-        return float(max(open_bound, self._settled_bound, self._incumbent.objective))
+        return float(max(open_bound, self._settled_bound, self._incumbent.ceiling))
 
     def run(self) -> None:
         """Search until the gap is closed or the effort spent."""
@@ -101,6 +102,7 @@ class SoftSearch:
         self._bound(self._root, 0)
         if self._incumbent.support is not None:
             self._ascend(self._problem.counts(self._incumbent.support))
+        self._uphill = min(len(self._cuts), _UPHILL_CUTS)
         self._push(self._root)
         while self._heap and not self._finished():
             _, _, node = heapq.heappop(self._heap)
@@ -120,12 +122,14 @@ class SoftSearch:
             self._dive(best)
 
     def _step(self, here: "_Peak", step: int) -> "_Peak | None":
-        """The better one of two neighbours: all classes moved the way that multipliers promise most, or the best one."""
+        """A neighbour that is better: all classes moved the way that multipliers promise, or one of them alone."""
         slope = here.slopes
-        for which in (slope != 0, np.abs(slope) == np.abs(slope).max()):
+        steepest = np.argsort(-np.abs(slope), kind="stable")
+        alone = [np.arange(slope.size) == cls for cls in (steepest if step == 1 else steepest[:1])]
+        for which in (np.ones(slope.size, dtype=np.bool_), *alone):
             move = np.where(which, np.sign(slope), 0).astype(np.int64) * step
             counts = np.clip(here.solution.counts + move, self._root.low, self._root.high)
-            if (counts != here.solution.counts).any():
+            if (counts != here.solution.counts).any() and not self._spent():
                 there = self._try(counts)
                 if there is not None and there.value > here.value:
                     return there
@@ -262,7 +266,7 @@ class SoftSearch:
 
     def _low(self, node: _Node) -> Integers:
         """The least counts in a node with which a selection can have more features than the best objective."""
-        total = int(np.floor(self._incumbent.objective)) + 1 if np.isfinite(self._incumbent.objective) else 0
+        total = int(np.floor(max(self._incumbent.objective, 0.0))) + 1
         return np.maximum(node.low, total - (node.high.sum() - node.high))
 
     def _best_counts(self, node: _Node) -> Integers | None:
@@ -317,8 +321,9 @@ class SoftSearch:
             self._push(child)
 
     def _bound_child(self, child: _Node, parent: _Node) -> None:
+        """Bound a child by the cuts of its parent, of the way uphill, and the latest ones."""
         recent = range(max(0, len(self._cuts) - _RECENT_CUTS), len(self._cuts))
-        for index in {*recent, parent.cut or 0}:
+        for index in sorted({*range(self._uphill), *recent, parent.cut or 0}):
             self._bound(child, index)
 
     def _branching_feature(self, node: _Node, counts: Integers, solution: SoftSolution) -> int | None:
@@ -339,7 +344,8 @@ class SoftSearch:
         """A leaf with a single selection: its bound is its objective."""
         support = decided_in.copy()
         support[free] = missing[self._problem.feature_classes[free]] > 0
-        node.bound, node.selection = self._incumbent.offer(support), True
+        self._incumbent.offer(support)
+        node.bound, node.selection = self._problem.objective_ceiling(support), True
         self._settled_bound = max(self._settled_bound, node.bound)
 
     def _tokens(self, bound: float) -> list[Token]:

@@ -115,7 +115,9 @@ class SoftRelaxation(CountRelaxation):
         # The duals are those of the scaled rows and of a price of one per typical scale.
         price = problem.slack_penalty * self._typical
         multipliers = np.zeros(self._sample.size)
-        multipliers[kept] = np.maximum(solution.duals[: kept.size], 0.0) * self._typical / self._scale[self._sample[kept]]
+        multipliers[kept] = (
+            np.maximum(solution.duals[: kept.size], 0.0) * self._typical / self._scale[self._sample[kept]]
+        )
         whole = _within_price(multipliers.reshape(problem.n_samples, -1))
         thresholds = -solution.duals[kept.size :] * counts * price
         return problem.constraints.pooled(x), Cut(problem, whole, counts), thresholds

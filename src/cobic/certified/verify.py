@@ -82,25 +82,30 @@ def verify(problem: Problem, certificate: dict[str, Any]) -> Verification:
     True
     """
     try:
-        _require_form(certificate)
-        _require(certificate["checksum"] == checksum(certificate), "the checksum does not match the content")
-        _require(certificate["data"] == data_digest(problem), "the data are not those of the certificate")
-        _require(
-            certificate["problem"] == problem_parameters(problem), "the margins or rules are not the certificate's"
-        )
-        support = _checked_selection(problem, certificate)
-        bound, objective_bound = _checked_bound(problem, certificate, support)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+            support, bound, objective_bound = _checked(problem, certificate)
     except _Refuted as fault:
         return Verification(ok=False, n_selected=None, upper_bound=None, reason=str(fault))
-    except OverflowError:
-        return Verification(ok=False, n_selected=None, upper_bound=None, reason="a number in it is out of range")
+    except (OverflowError, TypeError, ValueError, LookupError, RecursionError):
+        return Verification(ok=False, n_selected=None, upper_bound=None, reason="a value in it is out of range")
     n_selected = None if support is None else int(support.sum())
     objective = None if support is None else problem.objective(support)
     reason = _conclusion(problem, n_selected, bound)
-    if problem.soft and objective is not None:
-        reason = f"a selection of {n_selected} features has the objective {objective:.6g}, and none has more than "
-        reason += f"{objective_bound:.6g}"
+    if problem.soft and problem.feature_class_sizes.all():
+        reason = f"no selection has an objective above {objective_bound:.6g}"
+        if objective is not None:
+            reason = f"a selection of {n_selected} features has the objective {objective:.6g}, and {reason}"
     return Verification(True, n_selected, bound, reason, objective, objective_bound)
+
+
+def _checked(problem: Problem, certificate: dict[str, Any]) -> tuple[Bools | None, int, float]:
+    """What a certificate proves: a selection, if it has one, and the bounds."""
+    _require_form(certificate)
+    _require(certificate["checksum"] == checksum(certificate), "the checksum does not match the content")
+    _require(certificate["data"] == data_digest(problem), "the data are not those of the certificate")
+    _require(certificate["problem"] == problem_parameters(problem), "the margins or rules are not the certificate's")
+    support = _checked_selection(problem, certificate)
+    return support, *_checked_bound(problem, certificate, support)
 
 
 def checksum(certificate: dict[str, Any]) -> str:
@@ -190,6 +195,7 @@ def _checked_selection(problem: Problem, certificate: dict[str, Any]) -> Bools |
 
 def _checked_bound(problem: Problem, certificate: dict[str, Any], support: Bools | None) -> tuple[int, float]:
     bound, objective_bound = int(certificate["upper_bound"]), float(certificate["objective_bound"])
+    _require(bool(np.isfinite(objective_bound)), '"objective_bound" is not a finite number')
     _require(bound >= len(certificate["selected"]), "the selection is larger than the bound")
     if problem.soft and problem.feature_class_sizes.all():
         _require(bound == problem.n_selectable, '"upper_bound" is not what may be selected at most')
@@ -308,21 +314,21 @@ class _Proof:
             case ["empty"]:
                 _require(state.empty or state.void, "a box that is called empty is not")
                 return []
-            case ["cut", int(index)]:
+            case ["cut", index] if type(index) is int:
                 shown = state.void or self._excludes(state, index, total)
                 _require(shown, f"multipliers {index} do not exclude their box")
                 return []
             case ["selection"]:
                 self._require_inconsistent(state)
                 return []
-            case ["count", int(cls), int(at)]:
+            case ["count", cls, at] if type(cls) is int and type(at) is int:
                 _require(0 <= cls < state.low.size, "a split names no class")
                 first, second = state.high.copy(), state.low.copy()
                 first[cls], second[cls] = min(first[cls], at), max(second[cls], at + 1)
                 return [replace(state, high=first), replace(state, low=second)]
-            case ["feature", int(feature)]:
+            case ["feature", feature] if type(feature) is int:
                 return self._both_values(state, feature)
-            case ["fix", int(index)] if not self._problem.soft:
+            case ["fix", index] if type(index) is int and not self._problem.soft:
                 return [state if state.void or state.empty else self._fixed(state, index)]
         fault = f"the tree has a token {str(token)[:40]} that is not known"
         raise _Refuted(fault)
@@ -355,7 +361,9 @@ class _Proof:
         multipliers = np.zeros(shape[0] * shape[1])
         for entry in entries if isinstance(entries, list) else [None]:
             match entry:
-                case [int(index), int(value)] if 0 <= index < multipliers.size and 0 < value <= 1 << 53:
+                case [index, value] if (
+                    type(index) is int and type(value) is int and 0 <= index < multipliers.size and 0 < value <= 1 << 53
+                ):
                     multipliers[index] = value
                 case _:
                     fault = "the multipliers are not pairs of an index and a positive whole number"
@@ -375,14 +383,25 @@ class _Proof:
             weights = problem.comparisons.pull(self._multipliers[index])
             products = problem.matrix.transposed_products(weights)
             scores = problem.constraints.pooled(products[np.arange(problem.n_features), problem.feature_classes])
-            # Errors of a sum of t terms are at most t·ε/2 times the sum of their sizes, for the scores, for their sums
-            # over features, and for what is put together from these.
-            largest = np.abs(weights).T @ problem.row_scale()
-            terms = problem.n_samples + problem.n_features + problem.comparisons.other.shape[1] + 24
-            offset = float((self._multipliers[index].sum(axis=1) * problem.alpha).sum())
-            counted = 2 * problem.n_features if problem.soft else 0
-            self._scores = {index: (scores, 2 * _EPS * (terms * float(largest.sum()) + 8 * offset + counted))}
+            error = self._error(np.abs(weights).T @ problem.row_scale(), self._multipliers[index])
+            # A finite error means that no sum on the way to it, or to v, has overflowed: they are smaller.
+            _require(bool(np.isfinite(error)), "the numbers are too large to be added up")
+            self._scores = {index: (scores, error)}
         return self._scores[index]
+
+    def _error(self, largest: Floats, multipliers: Floats) -> float:
+        """Bound on the rounding error of v, and of the objective with soft margins.
+
+        A sum of t terms is off by at most t·ε/2 times the sum of their sizes: for the scores (over samples and
+        comparisons), their means over parts of groups, their sums over features, and what is put together of these,
+        class by class, with Σ λα and the counts. 2ε times the number of all these terms is more than that.
+        """
+        problem = self._problem
+        terms = problem.n_samples + 2 * problem.n_features + problem.comparisons.other.shape[1]
+        terms += 2 * problem.n_classes + 24
+        offset = float((multipliers.sum(axis=1) * problem.alpha).sum())
+        counted = problem.n_features if problem.soft else 0
+        return float(2 * _EPS * (terms * (float(largest.sum()) + offset + counted)))
 
     def _excludes(self, state: _State, index: int, total: int) -> bool:
         """Whether v ≤ 0 over the whole node: σ·T + Σ_r max (Q_r(n) − σ n) with the best n in each interval.
@@ -411,7 +430,8 @@ class _Proof:
                 return True  # the counts cannot be reached any more
             counts = np.arange(least, most + 1)
             value += float((sums[counts - state.n_in[cls]] / counts - slope * counts).max())
-        return value <= -error - 8 * _EPS * abs(slope) * total
+        # σT and the σn are added and taken away again, class by class.
+        return value <= -error - (2 * state.low.size + 8) * _EPS * abs(slope) * total
 
     def _fixed(self, state: _State, index: int) -> _State:
         """Decide every feature whose other value multipliers exclude; only where the counts are settled."""
@@ -458,8 +478,9 @@ class _Proof:
             rest, missing = state.free[of == cls], int(n - state.n_in[cls])
             _require(state.one_count and missing in (0, rest.size), "a leaf leaves more than one selection")
             support[rest] = missing > 0
-        excluded = self._problem.objective(support) <= self._objective_bound
-        if not self._problem.soft:
+        if self._problem.soft:
+            excluded = self._problem.objective_ceiling(support) <= self._objective_bound
+        else:
             excluded = not self._problem.is_consistent(support)
         _require(excluded, "a selection that is called inconsistent is not")
 

@@ -38,7 +38,10 @@ def add_parser(commands: Any) -> None:
     output = parser.add_argument_group("the answer")
     output.add_argument("--top", type=int, metavar="N", help="list the N features that survive the largest margins")
     output.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="write path.csv, ranking.csv, path.json and, with matplotlib, path.svg"
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="write path.csv, ranking.csv, path.json and, with matplotlib, path.svg",
     )
     output.add_argument("--force", action="store_true", help="overwrite files in the folder")
     output.add_argument("--json", action="store_true", help="print one JSON object")
@@ -98,7 +101,9 @@ def _tell(arguments: argparse.Namespace, curve: Curve) -> None:
     shown = curve.table[[curve.kind, *(name for name in _SHOWN if name in curve.table)]]
     print(shown.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     if curve.largest is not None:
-        print(f"Largest {curve.kind} of any selection: {curve.largest.found:.4g} found, {curve.largest.bound:.4g} at most.")
+        print(
+            f"Largest {curve.kind} of any selection: {curve.largest.found:.4g} found, {curve.largest.bound:.4g} at most."
+        )
     print(f"{'Choose' if curve.chosen is not None else 'No choice'}: {curve.reason}.")
     if arguments.top is not None:
         print(curve.top(arguments.top).to_string(index=False, float_format=lambda value: f"{value:.4g}"), flush=True)

@@ -31,7 +31,10 @@ def add_parser(commands: Any) -> None:
     common.add_method_arguments(parser)
     output = parser.add_argument_group("the answer")
     output.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="write selection.csv, model.json, certificate.json, run.json (and violations.csv)"
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="write selection.csv, model.json, certificate.json, run.json (and violations.csv)",
     )
     output.add_argument("--force", action="store_true", help="overwrite files in the folder")
     output.add_argument("--json", action="store_true", help="print one JSON object")

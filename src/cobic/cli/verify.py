@@ -83,6 +83,8 @@ def _margins(parameters: dict[str, Any]) -> str:
     asked = f"alpha {shown['alpha']}, beta {shown['beta']}"
     if parameters["slack_penalty"] is not None:
         asked += f", slack penalty {parameters['slack_penalty']:.6g}"
+    usual = {"ties": "first", "beta_rule": "published"}
+    asked += "".join(f", {name} {parameters[name]}" for name, value in usual.items() if parameters[name] != value)
     for name in ("required", "excluded"):
         if parameters[name]:
             asked += f", {len(parameters[name])} features {name}"

@@ -18,6 +18,7 @@ from cobic.threads import fitting_threads
 
 DEFAULT_METHOD = "certified"
 _LARGEST_VALUE = 1e100
+_LARGEST_BETA = 1e9
 _SAME_OBJECTIVE = 1e-6
 
 
@@ -132,7 +133,12 @@ def _require_known(name: str, method: Method, options: dict[str, Any]) -> None:
 def _require_bearable(problem: Problem) -> None:
     largest = float(problem.row_scale().max())
     if largest > _LARGEST_VALUE:
-        message = f"X has values of size {largest:g}: divide it by a constant, solvers cannot add numbers beyond 1e100"
+        message = (
+            f"X or alpha has values of size {largest:g}: divide both by a constant, numbers beyond 1e100 are too large"
+        )
+        raise InputError(message)
+    if float(problem.beta.max()) > _LARGEST_BETA:
+        message = f"beta is {problem.beta.max():g}: a factor beyond {_LARGEST_BETA:g} is more than solvers can bear"
         raise InputError(message)
 
 

@@ -28,6 +28,9 @@ from cobic.problem import Bools, Problem
 from cobic.repair import climb, grow, raise_margin, repair
 
 _STARTING_PROGRAMS = 8
+_PROGRAMS = 14_000
+_SOFT_PROGRAMS = 400
+_MOVES = 100
 # The linear program of the fixed point holds all comparisons and features: beyond this it is not worth its memory.
 _DENSE_CELLS = 1 << 23
 
@@ -37,7 +40,7 @@ def solve(
     budget: Budget,
     rng: np.random.Generator,
     *,
-    max_programs: int = 14_000,
+    max_programs: int | None = None,
     target_gap: float = 1e-4,
     start: Sequence[Bools] = (),
 ) -> Outcome:
@@ -51,9 +54,9 @@ def solve(
         When to stop.
     rng : numpy.random.Generator
         What makes repeated searches for a selection differ.
-    max_programs : int, default=14000
-        How many linear programs may be solved, most of them small ones to close the last unit between selection and
-        bound. Where they are spent before the two meet, the result is ``"feasible"`` with the gap that is left; more of
+    max_programs : int, optional
+        How many linear programs may be solved, 14000 by default (400 with soft margins), most of them small ones to
+        close the last unit between selection and bound. Where they are spent before the two meet, the result is ``"feasible"`` with the gap that is left; more of
         them may close it.
     target_gap : float, default=1e-4
         With soft margins: how far objective and bound may be apart, per feature, for the search to stop.
@@ -65,6 +68,8 @@ def solve(
     Outcome
         The selection, the bound and the certificate.
     """
+    if max_programs is None:
+        max_programs = _SOFT_PROGRAMS if problem.soft else _PROGRAMS
     if not isinstance(max_programs, int) or max_programs < 1:
         message = f"max_programs is {max_programs!r}: give a whole number of at least 1"
         raise InputError(message)
@@ -98,7 +103,7 @@ def _start_from(problem: Problem, budget: Budget, incumbent: Incumbent, start: S
     """Mend what is there; where to begin with the bound."""
     for support in start:
         consistent = incumbent.offer(support)
-        mended = grow(problem, support, budget) if consistent else repair(problem, support, budget)
+        mended = grow(problem, support, budget) if consistent else repair(problem, support, budget, _MOVES)
         if mended is not None:
             incumbent.offer(mended)
     best = start[0] if incumbent.support is None else incumbent.support
@@ -109,7 +114,7 @@ def _solve_soft(
     problem: Problem, budget: Budget, max_programs: int, target_gap: float, start: Sequence[Bools]
 ) -> Outcome:
     incumbent = SoftIncumbent(problem, budget)
-    for support in [*start[:1], problem.selectable]:
+    for support in [*start[:1], *_consistent(problem, budget), problem.selectable]:
         incumbent.offer(climb(problem, support, budget))
     search = SoftSearch(problem, budget, incumbent, max_programs, target_gap)
     search.run()
@@ -117,3 +122,13 @@ def _solve_soft(
     support = np.zeros_like(problem.selectable) if found is None else found
     bound = search.objective_bound
     return Outcome(support, problem.n_selectable, bound, certificate=search.certificate())
+
+
+def _consistent(problem: Problem, budget: Budget) -> list[Bools]:
+    """A selection that violates nothing, if one is at hand: where violations are dear it is a good start."""
+    if problem.n_samples * problem.n_features > _DENSE_CELLS:
+        return []
+    hard = problem.softened(float("inf"))
+    incumbent = Incumbent(hard, budget)
+    iterate(hard, budget, incumbent, _STARTING_PROGRAMS)
+    return [] if incumbent.support is None else [incumbent.support]

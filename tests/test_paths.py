@@ -1,0 +1,178 @@
+"""Paths over margins: the figures of single fits, monotony, the choice, the ranking, the largest margin."""
+
+from itertools import product
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from sklearn.model_selection import StratifiedKFold
+
+import cobic
+from cobic.budget import Budget
+from cobic.largest import largest_margin
+from cobic.paths import survival
+from oracle import Oracle
+from strategies import TAME, instances
+
+mpl.use("svg")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return cobic.datasets.make_expression(n_features=150, class_sizes=(12, 10), contaminated=0.05, seed=3)
+
+
+@pytest.fixture(scope="module")
+def curve(data):
+    return cobic.path(data.X, data.y, n_margins=6, cv=3, feature_names=data.feature_names)
+
+
+ALPHAS = [0.0, 15.0, 30.0]
+
+
+def test_the_figures_are_those_of_single_fits(data):
+    path = cobic.path(data.X, data.y, alphas=ALPHAS, cv=3)
+    splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(data.X, data.y))
+    for row in path.table.itertuples():
+        model = cobic.ConsistentBiclustering(alpha=row.alpha).fit(data.X, data.y)
+        assert model.status_ == row.status == "optimal"
+        assert (model.n_selected_, model.upper_bound_) == (row.n_selected, row.upper_bound)
+        errors = []
+        for train, test in splits:
+            part = cobic.ConsistentBiclustering(alpha=row.alpha).fit(data.X[train], data.y[train])
+            errors.append(1.0 - part.score(data.X[test], data.y[test]))
+        assert row.cv_error == pytest.approx(np.mean(errors), abs=0.1)
+        assert row.cv_se == pytest.approx(np.std(errors, ddof=1) / np.sqrt(3), abs=0.1)
+
+
+def test_n_jobs_makes_no_difference(data):
+    one, two = (cobic.path(data.X, data.y, alphas=ALPHAS, cv=3, n_jobs=jobs) for jobs in (1, 2))
+    columns = one.table.columns.drop("seconds")
+    assert one.table[columns].equals(two.table[columns])
+    np.testing.assert_array_equal(one.survival.ranking, two.survival.ranking)
+
+
+def test_the_default_grid_reaches_the_largest_margin(data, curve):
+    values = curve.table["alpha"]
+    assert values[0] == 0.0
+    assert len(values) <= 6
+    assert curve.table["n_selected"].is_monotonic_decreasing
+    assert curve.table["upper_bound"].is_monotonic_decreasing
+    assert (curve.table["gap"] >= 0).all()
+    assert values.iloc[-1] <= curve.largest.found <= curve.largest.bound
+    assert data.problem(values.iloc[-1]).is_consistent(curve.results[-1].support)
+
+
+def test_the_choice_is_the_largest_within_one_standard_error(curve):
+    table = curve.table
+    best = table.loc[table["cv_error"].idxmin()]
+    within = table[table["cv_error"] <= best["cv_error"] + best["cv_se"]]
+    assert curve.chosen == within["alpha"].max()
+    assert f"alpha = {curve.chosen:.6g}" in curve.reason
+
+
+def test_survival_is_the_largest_margin_at_which_a_feature_is_selected(curve):
+    supports = np.array([result.support for result in curve.results])
+    values = curve.table["alpha"].to_numpy()
+    for feature in range(supports.shape[1]):
+        selected = values[supports[:, feature]]
+        expected = selected.max() if selected.size else np.nan
+        assert curve.survival.margin[feature] == pytest.approx(expected, nan_ok=True)
+    assert sorted(curve.survival.ranking) == list(range(1, supports.shape[1] + 1))
+    order = np.argsort(curve.survival.ranking)
+    margins = np.nan_to_num(curve.survival.margin[order], nan=-1.0)
+    assert (np.diff(margins) <= 0).all()
+
+
+def test_the_top_features(curve, data):
+    top = curve.top(10)
+    assert list(top["rank"]) == list(range(1, 11))
+    assert set(top["feature"]) <= set(data.feature_names)
+    assert top["survives"].is_monotonic_decreasing
+    assert len(curve.top(10_000)) == 150
+
+
+def test_the_strongest_selection_leads_the_ranking(curve):
+    strongest = curve.results[-1]
+    assert set(curve.survival.ranking[strongest.support]) == set(range(1, strongest.n_selected + 1))
+
+
+def test_paths_over_beta(data):
+    path = cobic.path(data.X, data.y, betas=[1.0, 1.1, 1.3], cv=None)
+    assert list(path.table["beta"]) == [1.0, 1.1, 1.3]
+    assert path.chosen is None
+    assert "cv_error" not in path.table
+    single = cobic.solve(data.problem(beta=1.3))
+    assert path.table["n_selected"].iloc[-1] == single.n_selected
+
+
+def test_the_default_grid_over_beta(data):
+    path = cobic.path(np.abs(data.X), data.y, betas="auto", n_margins=4, cv=None)
+    assert path.table["beta"][0] == 1.0
+    for result, beta in zip(path.results, path.table["beta"]):
+        assert cobic.Problem(np.abs(data.X), data.y, beta=beta).is_consistent(result.support)
+
+
+def test_soft_paths(data):
+    path = cobic.path(data.X, data.y, slack_penalty=0.05, n_margins=4, cv=3)
+    assert len(path.table) == 4
+    assert path.table["objective"].is_monotonic_decreasing
+    assert (path.table["objective"] <= path.table["objective_bound"]).all()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(instance=instances(values=TAME, max_features=6))
+def test_no_selection_exceeds_the_bound_on_the_largest_margin(instance):
+    X, y = instance
+    problem = cobic.Problem(X, y)
+    if not problem.feature_class_sizes.all():
+        return
+    oracle = Oracle(X, y)
+    worst = [oracle.margins(support) for support in product((0, 1), repeat=X.shape[1])]
+    best = max(float(min(margins)) for margins in worst if margins is not None)
+    largest = largest_margin(problem, "alpha", Budget(10.0, None, problem.n_selectable))
+    assert largest.found <= best + 1e-9
+    assert largest.bound >= best - 1e-6
+    assert problem.worst_margin(largest.support) == pytest.approx(largest.found)
+
+
+def test_the_estimator_ranks_on_demand_and_forgets_the_data_in_a_pickle(data):
+    model = cobic.ConsistentBiclustering().fit(data.X, data.y)
+    np.testing.assert_array_equal(model.ranking_, survival(data.problem(), start=[model.support_]).ranking)
+
+
+def test_a_picture(curve):
+    axes = curve.plot()
+    assert axes.get_xlabel() == "margin α"
+    assert len(axes.figure.axes) == 2  # features, and errors
+
+
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [
+        ({"alphas": [0.0], "betas": [1.0]}, "give alphas or betas, not both"),
+        ({"alphas": [-1.0]}, "at least 0"),
+        ({"betas": [0.5]}, "at least 1"),
+        ({"alphas": []}, "give finite numbers"),
+        ({"n_margins": 1}, "n_margins is 1"),
+        ({"alphas": [0.0], "cv": 1}, "give cv of at least 2"),
+    ],
+)
+def test_mistakes_are_named(data, choices, words):
+    with pytest.raises(cobic.InputError, match=words):
+        cobic.path(data.X, data.y, **choices)
+
+
+def test_without_a_consistent_selection_there_is_no_path():
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((60, 8)), np.arange(60) % 2
+    with pytest.raises(cobic.InputError, match="there is no path: .* proven; give slack_penalty"):
+        cobic.path(X, y)
+
+
+@pytest.mark.real_data
+def test_golub_path_has_the_published_counts(golub):
+    path = cobic.path(golub.X, golub.y, alphas=[0, 10, 20, 50], cv=None)
+    assert list(path.table["n_selected"]) == [7080, 7077, 7074, 7062]
+    assert set(path.table["status"]) == {"optimal"}
