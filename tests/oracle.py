@@ -78,7 +78,7 @@ class Oracle:
         margins = self.margins(support) if self.admits(support) else None
         if margins is None:
             return None
-        return sum(support) - Fraction(float(price)) * sum((max(-margin, Fraction(0)) for margin in margins))
+        return sum(support) - Fraction(float(price)) * sum(max(-margin, Fraction(0)) for margin in margins)
 
     def consistent_sizes(self):
         """Sizes of all consistent selections."""

@@ -302,3 +302,79 @@ def test_help_shows_an_example_for_every_command(capsys):
         with pytest.raises(SystemExit):
             main([command, "--help"])
         assert f"example: cobic {command}" in capsys.readouterr().out
+
+
+def test_select_with_soft_margins_writes_the_suspects_and_verifies(table, tmp_path, capsys):
+    out = tmp_path / "answer"
+    arguments = [str(table), "--labels", "class", "--alpha", "60", "--slack-penalty", "0.05", "--out", str(out)]
+    assert main(["select", *arguments]) == 0
+    told = capsys.readouterr().out
+    assert "samples violate their margin" in told
+    assert "proven: at most" in told
+    suspects = pd.read_csv(out / "violations.csv")
+    assert list(suspects) == ["sample", "name", "class", "read_as", "amount"]
+    assert suspects["amount"].is_monotonic_decreasing
+    assert len(suspects) > 0
+    assert main(["verify", str(out / "certificate.json"), str(table), "--labels", "class"]) == 0
+    assert "slack penalty 0.05" in capsys.readouterr().out
+    assert main(["classify", str(out / "model.json"), str(table.parent / "test.csv"), "--labels", "class"]) == 0
+
+
+def test_soft_json_has_the_objective(table, capsys):
+    assert main(["select", str(table), "--labels", "class", "--slack-penalty", "auto", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert set(document) == SUMMARY_KEYS | {"objective", "objective_bound"}
+    assert document["gap"] == pytest.approx(document["objective_bound"] - document["objective"])
+
+
+def test_fixed_and_grouped_features_on_the_command_line(table, tmp_path, capsys):
+    names = pd.read_csv(table, nrows=1).columns.drop("class")
+    names = [name for name in names if name.startswith("gene")]
+    groups = tmp_path / "groups.csv"
+    groups.write_text(f"feature,group\n{names[10]},g\n{names[11]},g\n")
+    out = tmp_path / "answer"
+    rules = ["--fixed-in", names[3], "--fixed-out", names[4], "--fixed-out", names[5], "--groups", str(groups)]
+    assert main(["select", str(table), "--labels", "class", *rules, "--out", str(out)]) == 0
+    capsys.readouterr()
+    selected = pd.read_csv(out / "selection.csv").set_index("feature")["selected"]
+    assert selected[names[3]]
+    assert not selected[[names[4], names[5]]].any()
+    assert selected[names[10]] == selected[names[11]]
+    assert main(["verify", str(out / "certificate.json"), str(table), "--labels", "class"]) == 0
+    assert "1 features required, 2 features excluded, 1 groups" in capsys.readouterr().out
+
+
+def test_mistakes_in_rules_are_named(table, tmp_path, capsys):
+    base = ["select", table, "--labels", "class"]
+    assert "fixed_in names 'nobody'" in fails(capsys, 2, *base, "--fixed-in", "nobody")
+    assert "slack_penalty is -1" in fails(capsys, 2, *base, "--slack-penalty", "-1")
+    groups = tmp_path / "groups.csv"
+    groups.write_text("gene,group\nx,a\n")
+    assert "has no column 'feature'" in fails(capsys, 2, *base, "--groups", groups)
+    groups.write_text("feature,group\nx,a\n")
+    assert "the data have no feature 'x'" in fails(capsys, 2, *base, "--groups", groups)
+
+
+def test_path_writes_the_curve_and_the_ranking(table, tmp_path, capsys):
+    out = tmp_path / "curve"
+    arguments = [str(table), "--labels", "class", "--alphas", "0,10,30", "--cv", "3"]
+    assert main(["path", *arguments, "--top", "5", "--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "Choose: alpha = " in told
+    assert sorted(path.name for path in out.iterdir()) == ["path.csv", "path.json", "path.svg", "ranking.csv"]
+    assert list(pd.read_csv(out / "path.csv")["alpha"]) == [0.0, 10.0, 30.0]
+    ranking = pd.read_csv(out / "ranking.csv")
+    assert list(ranking["rank"]) == list(range(1, 151))
+    assert (out / "path.svg").read_text().startswith("<?xml")
+    assert main(["path", *arguments, "--top", "5", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [row["alpha"] for row in document["rows"]] == [0.0, 10.0, 30.0]
+    assert len(document["top"]) == 5
+    assert document["top"][0]["feature"] == ranking["feature"][0]
+
+
+def test_mistakes_in_a_path_are_named(table, capsys):
+    base = ["path", table, "--labels", "class"]
+    assert "write numbers with commas" in fails(capsys, 2, *base, "--alphas", "0;1")
+    assert "--top is 0" in fails(capsys, 2, *base, "--top", "0")
+    assert "give alphas or betas, not both" in fails(capsys, 2, *base, "--alphas", "0", "--betas", "1")

@@ -1,4 +1,4 @@
-"""The scikit-learn face: scikit-learn's own checks, pipelines, every kind of table, and what happens without an answer."""
+"""The scikit-learn face: scikit-learn's own checks, pipelines, every kind of table, data without an answer."""
 
 import pickle
 import tracemalloc
@@ -119,7 +119,7 @@ def test_a_pickle_predicts_but_has_no_data(fitted, expression):
 
 def test_infeasible_data_are_fitted_softly_with_a_warning_that_says_so():
     X, y = load_breast_cancer(return_X_y=True)
-    with pytest.warns(cobic.InconsistentDataWarning, match="this is proven.*soft margins") as caught:
+    with pytest.warns(cobic.InconsistentDataWarning, match=r"this is proven.*soft margins") as caught:
         model = ConsistentBiclustering().fit(X, y)
     assert len(caught) == 1
     problem = cobic.Problem(X, y)
@@ -165,7 +165,7 @@ def test_mistakes_are_named(expression, choices, words):
 def test_missing_values_are_named():
     X = np.ones((6, 3))
     X[4, 1] = np.nan
-    with pytest.raises(ValueError, match="NaN.* at sample 4, feature 1"):
+    with pytest.raises(ValueError, match=r"NaN.* at sample 4, feature 1"):
         ConsistentBiclustering().fit(X, [0, 1, 0, 1, 0, 1])
 
 

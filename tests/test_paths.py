@@ -167,7 +167,7 @@ def test_mistakes_are_named(data, choices, words):
 def test_without_a_consistent_selection_there_is_no_path():
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((60, 8)), np.arange(60) % 2
-    with pytest.raises(cobic.InputError, match="there is no path: .* proven; give slack_penalty"):
+    with pytest.raises(cobic.InputError, match=r"there is no path: .* proven; give slack_penalty"):
         cobic.path(X, y)
 
 

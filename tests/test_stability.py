@@ -293,13 +293,15 @@ def test_success_is_a_matter_of_the_status(data, monkeypatch, status, counts):
 
 
 def test_samples_that_contradict_the_choices_are_a_failed_run(data, monkeypatch):
-    def picky(X, y, *given, **choices):
-        if len(y) < 38 and data.X[0, 0] not in X[:, 0]:
+    subset = cobic.Problem.subset
+
+    def picky(problem, samples):
+        if 0 not in samples:
             message = "this cannot be asked of these samples"
             raise InputError(message)
-        return cobic.Problem(X, y, *given, **choices)
+        return subset(problem, samples)
 
-    monkeypatch.setattr(module, "Problem", picky)
+    monkeypatch.setattr(cobic.Problem, "subset", picky)
     found = quick(data.X, data.y, subsample=0.5, n_repeats=10)
     assert 0 < found.n_failed < 9
 

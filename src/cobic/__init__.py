@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from cobic import datasets
+from cobic.adata import select_adata
 from cobic.certified.verify import Verification, verify
 from cobic.dataset import Dataset
 from cobic.errors import DownloadError, InconsistentDataWarning, InputError, ModelError
@@ -37,6 +38,7 @@ __all__ = [
     "datasets",
     "path",
     "read_table",
+    "select_adata",
     "selection_table",
     "solve",
     "stability",

@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from cobic.errors import InputError
-from cobic.matrix import Floats, Integers
-
-Bools = NDArray[np.bool_]
+from cobic.matrix import Bools, Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)

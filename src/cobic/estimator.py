@@ -23,7 +23,7 @@ from cobic.report import violation_table
 from cobic.result import Progress, Result, Status
 
 
-class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, BaseEstimator):
+class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, BaseEstimator):  # type: ignore[misc]
     """Select the features that agree with the classes, and classify by them.
 
     Feature i belongs to the class with the largest mean of feature i. As many features as possible are selected such
@@ -183,7 +183,7 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         check_classification_targets(y)
         problem = self._problem_of(data, y, self.slack_penalty, sample_names)
         result = self._solve(problem)
-        self.infeasibility_certificate_ = None
+        self.infeasibility_certificate_: dict[str, Any] | None = None
         if result.status in (Status.INFEASIBLE, Status.UNKNOWN):
             problem, result = self._without_consistency(problem, result)
         self._keep(problem, result)

@@ -14,8 +14,8 @@ import numpy as np
 
 from cobic.budget import Budget
 from cobic.certified.count_lp import CountRelaxation
-from cobic.matrix import Integers
-from cobic.problem import Bools, Problem
+from cobic.matrix import Bools, Integers
+from cobic.problem import Problem
 from cobic.repair import raise_margin
 
 Kind = Literal["alpha", "beta"]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cobic.errors import InputError
 
+Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 

@@ -221,7 +221,7 @@ class Model:
 
 
 def class_mean_weights(support: NDArray[np.bool_], feature_classes: Integers, n_classes: int) -> Floats:
-    """Weights (m, k) that make sums over features the means over the selected ones of each class; 0 if there is none."""
+    """Weights (m, k) that turn sums over features into means over the selected ones of each class; 0 without any."""
     chosen = np.flatnonzero(support & (feature_classes >= 0))
     of = feature_classes[chosen]
     weights = np.zeros((support.size, n_classes))

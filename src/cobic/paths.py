@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -13,10 +14,10 @@ from sklearn.model_selection import StratifiedKFold
 from cobic.budget import Budget
 from cobic.errors import InputError
 from cobic.largest import Kind, LargestMargin, largest_margin
-from cobic.matrix import Floats, Integers
+from cobic.matrix import Bools, Floats, Integers
 from cobic.methods import DEFAULT_METHOD, solve
 from cobic.model import class_mean_weights
-from cobic.problem import Bools, Problem
+from cobic.problem import Problem
 from cobic.result import Result, Status
 
 Margins = Sequence[float] | NDArray[Any] | Literal["auto"] | None
@@ -52,8 +53,9 @@ class Path:
         Which margin was varied.
     table : DataFrame
         One row per margin: ``alpha`` (or ``beta``), ``n_selected, upper_bound, gap, status, worst_margin, objective,
-        objective_bound, seconds`` of the fit to all samples (a bound proven for a smaller α serves the larger ones), ``cv_error`` (mean over the folds of the share of misclassified held-out samples) and
-        ``cv_se`` (its standard error).
+        objective_bound, seconds`` of the fit to all samples (a bound proven for a smaller α serves the larger ones),
+        ``cv_error`` (mean over the folds of the share of misclassified held-out samples) and ``cv_se`` (its standard
+        error).
     chosen : float or None
         The margin to take by the one-standard-error rule; None without cross-validation.
     reason : str
@@ -339,7 +341,7 @@ class _Tracer:
             results[middle] = self.solve(problem, middle, nearby, quick=True)
         self._carry_down(problem, results)
         results = {value: result for value, result in results.items() if result.consistent}
-        return self._raised(problem, largest, results), results
+        return self._raised(largest, results), results
 
     def _pushed(self, problem: Problem, largest: LargestMargin) -> LargestMargin:
         """Try margins between the largest that was found and its bound."""
@@ -353,7 +355,7 @@ class _Tracer:
                 part *= 0.5
         return largest
 
-    def _raised(self, problem: Problem, largest: LargestMargin, results: dict[float, Result]) -> LargestMargin:
+    def _raised(self, largest: LargestMargin, results: dict[float, Result]) -> LargestMargin:
         """The largest margin again, where a fit turned out to bear more."""
         if self.kind == "beta":
             return largest
@@ -372,7 +374,7 @@ class _Tracer:
 def _widest(results: dict[float, Result]) -> tuple[float, float] | None:
     """The neighbours between which the number of features falls by the largest factor."""
     values = sorted(results)
-    pairs = list(zip(values[:-1], values[1:], strict=True))
+    pairs = list(pairwise(values))
     fall = [_fall(results, low, high) for low, high in pairs]
     if not pairs or max(fall) <= 0:
         return None
@@ -390,7 +392,7 @@ def _between(low: float, high: float) -> float:
     return float(np.sqrt(low * high)) if low > 0 and high > 4 * low else 0.5 * (low + high)
 
 
-def _splits(problem: Problem, cv: int | Any | None, seed: int) -> list[tuple[Integers, Integers]]:
+def _splits(problem: Problem, cv: Any, seed: int) -> list[tuple[Integers, Integers]]:
     if cv is None:
         return []
     if isinstance(cv, (int, np.integer)):
@@ -478,13 +480,13 @@ def _choose(kind: Kind, table: pd.DataFrame) -> tuple[float | None, str]:
     usable = table[table["cv_error"].notna() & (table["n_selected"] > 0)]
     if usable.empty:
         return None, "no margin could be fitted in all folds"
-    best = usable.loc[usable["cv_error"].idxmin()]
+    best = usable.iloc[int(usable["cv_error"].argmin())]
     limit = float(best["cv_error"] + best["cv_se"])
     good = usable[usable["cv_error"] <= limit]
-    taken = good.loc[good[kind].idxmax()]
+    taken = good.iloc[int(good[kind].argmax())]
     reason = (
-        f"{kind} = {taken[kind]:.6g} is the largest whose cross-validated error ({taken['cv_error']:.3g}) is within one "
-        f"standard error of the least ({best['cv_error']:.3g} + {best['cv_se']:.3g} at {kind} = {best[kind]:.6g})"
+        f"{kind} = {taken[kind]:.6g} is the largest whose cross-validated error ({taken['cv_error']:.3g}) is within "
+        f"one standard error of the least ({best['cv_error']:.3g} + {best['cv_se']:.3g} at {kind} = {best[kind]:.6g})"
     )
     return float(taken[kind]), reason
 

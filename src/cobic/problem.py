@@ -10,11 +10,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cobic.constraints import Bools, read_constraints
+from cobic.constraints import read_constraints
 from cobic.errors import InputError
 from cobic.exact import exact_sum, signed_float
 from cobic.labels import encode_labels
-from cobic.matrix import Floats, Integers, Matrix, as_matrix
+from cobic.matrix import Bools, Floats, Integers, Matrix, as_matrix
 
 Ties = Literal["first", "exclude"]
 BetaRule = Literal["published", "sign-aware"]
@@ -192,7 +192,7 @@ class Problem:
 
     @cached_property
     def features_of_class(self) -> list[Integers]:
-        """Indices of the features of each class that may be selected, in an order that depends on their values, not on their places.
+        """Indices of the selectable features of each class, in an order that depends on their values, not their places.
 
         Methods that go through features in this order give the same answer whatever the order of the columns.
         """

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from cobic.budget import Budget
-from cobic.matrix import Floats, Integers
-from cobic.problem import Bools, Problem
+from cobic.matrix import Bools, Floats, Integers
+from cobic.problem import Problem
 
 _CANDIDATES = 256
 _PAIRED = 48
@@ -264,7 +264,7 @@ def climb(problem: Problem, support: Bools, budget: Budget) -> Bools:
     return selection.support
 
 
-def _soft_objective(selection: _Selection, margins: Floats, change: Floats) -> Floats:
+def _soft_objective(selection: _Selection, margins: Floats, change: Floats | Integers) -> Floats:
     """Objective (K,) for margins (n, c, K) and changes (K,) of the number of features."""
     violation = np.maximum(-margins.min(axis=1), 0.0).sum(axis=0)
     size = float(selection.counts.sum())

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cobic.errors import InputError
-from cobic.matrix import Floats, Integers
+from cobic.matrix import Bools, Floats, Integers
 from cobic.methods import DEFAULT_METHOD, solve
 from cobic.problem import Problem
 from cobic.result import Status
-
-Bools = NDArray[np.bool_]
 
 _FEWEST_PER_CLASS = 2
 

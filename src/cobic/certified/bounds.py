@@ -29,8 +29,8 @@ features may be replaced by their mean.
 
 import numpy as np
 
-from cobic.matrix import Floats, Integers
-from cobic.problem import Bools, Problem
+from cobic.matrix import Bools, Floats, Integers
+from cobic.problem import Problem
 
 PRECISION = 1 << 30
 _EPS = float(np.finfo(np.float64).eps)
@@ -53,7 +53,7 @@ class Cut:
     def __init__(self, problem: Problem, multipliers: Integers, at: Integers) -> None:
         self.multipliers, self._soft = multipliers, problem.soft
         self.size = float(multipliers.sum())
-        weights = multipliers * multiplier_unit(problem)
+        weights: Floats = multipliers.astype(np.float64) * multiplier_unit(problem)
         pull = problem.comparisons.pull(weights)
         self.scores = class_scores(problem, pull)
         self.offset = float((weights.sum(axis=1) * problem.alpha).sum())
@@ -79,12 +79,11 @@ class Cut:
         return values <= -self.error
 
     def box_values(self, low: Integers, high: Integers, total: int) -> Floats:
-        """Upper bounds (B,) on v over the count vectors in the boxes (B, k) that add up to `total` or, where boxes
-        reach beyond it, more.
+        """Upper bounds (B,) on v over the count vectors in the boxes (B, k) that add up to `total`, or more.
 
         For any σ ≤ 0, Σ P_r(n_r) ≤ σ·total + Σ (P_r(n_r) − σ n_r), and each term is largest somewhere in its interval.
         """
-        bound = self.slope * np.maximum(total, low.sum(axis=1)) - self.offset
+        bound: Floats = self.slope * np.maximum(total, low.sum(axis=1)) - self.offset
         for cls in range(low.shape[1]):
             bound += self._maxima(cls, low[:, cls], high[:, cls])
         return bound

@@ -13,8 +13,8 @@ import numpy as np
 from cobic.budget import Budget
 from cobic.certified.bounds import Cut
 from cobic.certified.count_lp import CountRelaxation, CountSolution
-from cobic.matrix import Floats, Integers
-from cobic.problem import Bools, Problem
+from cobic.matrix import Bools, Floats, Integers
+from cobic.problem import Problem
 
 
 @dataclass

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from cobic.certified.verify import FORMAT, VERSION, checksum, data_digest, problem_parameters
-from cobic.matrix import Integers
-from cobic.problem import Bools, Problem
+from cobic.matrix import Bools, Integers
+from cobic.problem import Problem
 
 Token = list[Any]
 

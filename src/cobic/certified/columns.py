@@ -16,8 +16,8 @@ from cobic.certified.bounds import rounding_error
 from cobic.certified.certificate import Multipliers, Token
 from cobic.certified.count_lp import CountRelaxation, CountSolution, whole_numbers
 from cobic.lp import BranchingLp
-from cobic.matrix import Floats, Integers
-from cobic.problem import Bools, Problem
+from cobic.matrix import Bools, Floats, Integers
+from cobic.problem import Problem
 
 Values = NDArray[np.int8]
 _FREE, _OUT, _IN = -1, 0, 1

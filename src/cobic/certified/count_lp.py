@@ -18,8 +18,8 @@ import numpy as np
 from cobic.budget import Budget
 from cobic.certified.bounds import PRECISION, Cut
 from cobic.lp import LinearProgram, LpSolver
-from cobic.matrix import Floats, Integers
-from cobic.problem import Bools, Problem
+from cobic.matrix import Bools, Floats, Integers
+from cobic.problem import Problem
 
 _AROUND = 60
 _INCOMING = 120

@@ -10,8 +10,8 @@ from cobic.certified.branching import Brancher, Slice
 from cobic.certified.certificate import Multipliers, Token, make_certificate
 from cobic.certified.columns import ColumnSearch
 from cobic.certified.count_lp import CountRelaxation, CountSolution
-from cobic.matrix import Floats
-from cobic.problem import Bools, Problem
+from cobic.matrix import Bools, Floats
+from cobic.problem import Problem
 from cobic.repair import repair
 
 # What may be spent at a time, in linear programs (about a millisecond each).

@@ -167,16 +167,16 @@ class SoftSearch:
                 break
             size = np.abs(self._problem.columns(places)).max(axis=0)
             feature = int(places[np.argmax(size * away[places])])
-            choices = []
-            for side in ("decided_in", "decided_out"):
-                child = replace(node, **{side: (*getattr(node, side), feature)})
+            choices: list[tuple[float, int, _Node, SoftSolution]] = []
+            into = replace(node, decided_in=(*node.decided_in, feature))
+            for child in (into, replace(node, decided_out=(*node.decided_out, feature))):
                 found = self._solve(child, counts)
                 if found is not None:
                     choices.append((self._violation(found), len(choices), child, found))
             if not choices:
                 return
             _, _, node, solution = min(choices)
-        self._round(solution, node, polish=True)
+        self._round(solution, polish=True)
 
     def _violation(self, solution: SoftSolution) -> float:
         problem = self._problem
@@ -206,7 +206,7 @@ class SoftSearch:
         heapq.heappush(self._heap, (-node.bound, self._pushed, node))
 
     def _visit(self, node: _Node) -> bool:
-        """Look at the most promising counts of a node; then lower its bound or split it. False if the budget ran out."""
+        """Look at the best counts of a node, then lower its bound or split it; False if the budget ran out."""
         counts = self._best_counts(node)
         if counts is None:
             return True  # the decided features leave no counts, or none that could be better
@@ -226,7 +226,7 @@ class SoftSearch:
         decided_in, decided_out = self._masks(node)
         solution = self._relaxation.minimise_violation(counts, decided_in, decided_out)
         if solution is not None:
-            self._round(solution, node)
+            self._round(solution)
         return solution
 
     def _masks(self, node: _Node) -> tuple[Any, Any]:
@@ -235,7 +235,7 @@ class SoftSearch:
         decided_out[list(node.decided_out)] = True
         return decided_in, decided_out
 
-    def _round(self, solution: SoftSolution, node: _Node, *, polish: bool = False) -> None:
+    def _round(self, solution: SoftSolution, *, polish: bool = False) -> None:
         """The selection with the largest x, and what climbing from it leads to where that is promising."""
         support = np.zeros(self._problem.n_features, dtype=np.bool_)
         for members, n in zip(self._problem.features_of_class, solution.counts, strict=True):
@@ -267,7 +267,8 @@ class SoftSearch:
     def _low(self, node: _Node) -> Integers:
         """The least counts in a node with which a selection can have more features than the best objective."""
         total = int(np.floor(max(self._incumbent.objective, 0.0))) + 1
-        return np.maximum(node.low, total - (node.high.sum() - node.high))
+        low: Integers = np.maximum(node.low, total - (node.high.sum() - node.high))
+        return low
 
     def _best_counts(self, node: _Node) -> Integers | None:
         """Where the bound of a node is attained; None if its counts cannot be reached."""

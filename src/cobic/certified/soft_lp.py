@@ -15,8 +15,8 @@ import numpy as np
 from cobic.budget import Budget
 from cobic.certified.bounds import PRECISION, Cut
 from cobic.certified.count_lp import CountRelaxation, Extra
-from cobic.matrix import Floats, Integers
-from cobic.problem import Bools, Problem
+from cobic.matrix import Bools, Floats, Integers
+from cobic.problem import Problem
 
 _ROUNDS = 60
 
@@ -88,7 +88,8 @@ class SoftRelaxation(CountRelaxation):
         """The hardest comparison of each sample when the features above the threshold are selected."""
         margins = self._problem.comparisons.margins(self._problem.sums(fixed.astype(np.float64)) / counts)
         per_sample = margins.shape[1]
-        return np.arange(margins.shape[0]) * per_sample + margins.argmin(axis=1)
+        rows: Integers = np.arange(margins.shape[0]) * per_sample + margins.argmin(axis=1)
+        return rows
 
     def _missing_rows(self, x: Floats, counts: Integers, rows: Integers | None) -> Integers:
         """Comparisons outside the program that are violated by more than the slack of their sample."""

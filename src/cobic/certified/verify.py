@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from cobic.matrix import Floats, Integers
-from cobic.problem import Bools, Problem
+from cobic.matrix import Bools, Floats, Integers
+from cobic.problem import Problem
 
 FORMAT, VERSION = "cobic-certificate", 2
 PRECISION = 1 << 30
@@ -95,7 +95,14 @@ def verify(problem: Problem, certificate: dict[str, Any]) -> Verification:
         reason = f"no selection has an objective above {objective_bound:.6g}"
         if objective is not None:
             reason = f"a selection of {n_selected} features has the objective {objective:.6g}, and {reason}"
-    return Verification(True, n_selected, bound, reason, objective, objective_bound)
+    return Verification(
+        ok=True,
+        n_selected=n_selected,
+        upper_bound=bound,
+        reason=reason,
+        objective=objective,
+        objective_bound=objective_bound,
+    )
 
 
 def _checked(problem: Problem, certificate: dict[str, Any]) -> tuple[Bools | None, int, float]:
@@ -153,7 +160,7 @@ def _require_form(certificate: Any) -> None:
     _require(isinstance(certificate, dict), "it is not a JSON object")
     _require(certificate.get("format") == FORMAT, f'"format" is not "{FORMAT}"')
     _require(certificate.get("version") == VERSION, f'"version" is not {VERSION}')
-    for key, kind in {
+    kinds: dict[str, type | tuple[type, ...]] = {
         "checksum": str,
         "data": dict,
         "problem": dict,
@@ -163,7 +170,8 @@ def _require_form(certificate: Any) -> None:
         "multipliers": list,
         "slopes": list,
         "tree": list,
-    }.items():
+    }
+    for key, kind in kinds.items():
         _require(isinstance(certificate.get(key), kind), f'"{key}" is missing or of the wrong kind')
 
 

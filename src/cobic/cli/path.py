@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         prepare_folder(arguments.out, overwrite=arguments.force)
     curve = path(
         data.X,
-        data.y,
+        [] if data.y is None else data.y,
         alphas=_numbers("--alphas", arguments.alphas),
         betas=_numbers("--betas", arguments.betas),
         n_margins=arguments.n_margins,
@@ -102,7 +102,8 @@ def _tell(arguments: argparse.Namespace, curve: Curve) -> None:
     print(shown.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     if curve.largest is not None:
         print(
-            f"Largest {curve.kind} of any selection: {curve.largest.found:.4g} found, {curve.largest.bound:.4g} at most."
+            f"Largest {curve.kind} of any selection: {curve.largest.found:.4g} found, "
+            f"{curve.largest.bound:.4g} at most."
         )
     print(f"{'Choose' if curve.chosen is not None else 'No choice'}: {curve.reason}.")
     if arguments.top is not None:

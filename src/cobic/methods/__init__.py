@@ -10,9 +10,10 @@ import numpy as np
 from cobic.budget import Budget, OnProgress
 from cobic.certified.certificate import make_certificate
 from cobic.errors import InputError
+from cobic.matrix import Bools
 from cobic.methods import bilevel_vns, certified, fixed_point
 from cobic.methods.outcome import Outcome
-from cobic.problem import Bools, Problem
+from cobic.problem import Problem
 from cobic.result import Result, Status
 from cobic.threads import fitting_threads
 

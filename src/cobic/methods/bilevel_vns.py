@@ -39,9 +39,9 @@ import numpy as np
 from cobic.budget import Budget, Incumbent
 from cobic.errors import InputError
 from cobic.lp import LpSolver
-from cobic.matrix import Floats
+from cobic.matrix import Bools, Floats
 from cobic.methods.outcome import Outcome
-from cobic.problem import Bools, Problem
+from cobic.problem import Problem
 from cobic.relaxation import ShareRelaxation, shares_of
 from cobic.repair import repair
 from cobic.result import Run

@@ -21,10 +21,10 @@ from cobic.certified.certificate import make_certificate
 from cobic.certified.search import CertifiedSearch
 from cobic.certified.soft import SoftSearch
 from cobic.errors import InputError
-from cobic.matrix import Floats
+from cobic.matrix import Bools, Floats
 from cobic.methods.fixed_point import iterate
 from cobic.methods.outcome import Outcome
-from cobic.problem import Bools, Problem
+from cobic.problem import Problem
 from cobic.repair import climb, grow, raise_margin, repair
 
 _STARTING_PROGRAMS = 8
@@ -56,8 +56,8 @@ def solve(
         What makes repeated searches for a selection differ.
     max_programs : int, optional
         How many linear programs may be solved, 14000 by default (400 with soft margins), most of them small ones to
-        close the last unit between selection and bound. Where they are spent before the two meet, the result is ``"feasible"`` with the gap that is left; more of
-        them may close it.
+        close the last unit between selection and bound. Where they are spent before the two meet, the result is
+        ``"feasible"`` with the gap that is left; more of them may close it.
     target_gap : float, default=1e-4
         With soft margins: how far objective and bound may be apart, per feature, for the search to stop.
     start : sequence of ndarray of bool, shape (n_features,), optional

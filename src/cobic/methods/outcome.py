@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from cobic.problem import Bools
+from cobic.matrix import Bools
 from cobic.result import Run
 
 

@@ -100,14 +100,14 @@ def summary_document(problem: Problem, result: Result) -> dict[str, Any]:
     Returns
     -------
     dict
-        Plain numbers, strings and lists; a worst margin that does not exist is None.
+        Plain numbers, strings and lists; a worst margin that does not exist is None. With soft margins ``objective`` and
+        ``objective_bound``, too.
     """
+    objectives = {"objective": _finite(result.objective), "objective_bound": result.objective_bound}
     return {
         "n_selected": result.n_selected,
         "upper_bound": result.upper_bound,
         "gap": _finite(result.gap),
-        "objective": _finite(result.objective),
-        "objective_bound": result.objective_bound,
         "status": str(result.status),
         "worst_margin": _finite(result.worst_margin),
         "counts": list(result.counts),
@@ -116,6 +116,7 @@ def summary_document(problem: Problem, result: Result) -> dict[str, Any]:
         "n_features": problem.n_features,
         "n_samples": problem.n_samples,
         "classes": list(result.classes),
+        **(objectives if result.soft else {}),
     }
 
 
