@@ -1,6 +1,6 @@
 """Cross-validated accuracy on the expression data, beside the classifiers of scikit-learn.
 
-Five times 5-fold stratified cross-validation; every method sees the same folds, and everything that is tuned is tuned
+Ten times 5-fold stratified cross-validation; every method sees the same folds, and everything that is tuned is tuned
 inside the training part. The margin α of cobic comes from ``cobic.path`` over a few fractions of the largest feasible
 margin, once by its own one-standard-error rule and once at the least inner error. Each repeat is stored when it is
 done, so that an interrupted run goes on where it stopped; a finished run removes what it stored.
@@ -32,12 +32,12 @@ from cobic.budget import Budget
 from cobic.datasets import LOADERS
 from cobic.largest import largest_margin
 
-REPEATS = 5
+REPEATS = 10
 FOLDS = 5
 INNER_FOLDS = 3
 FRACTIONS = (0.0, 0.03, 0.1, 0.25)  # of the largest feasible margin of the training part
-FIT_SECONDS = 1.0
-MAX_PROGRAMS = 30
+FIT_SECONDS = 2.0
+MAX_PROGRAMS = 200
 PARTS = Path(__file__).parent / "results" / "accuracy-parts"
 
 Floats = NDArray[np.float64]

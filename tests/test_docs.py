@@ -4,6 +4,7 @@ import ast
 import inspect
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -55,6 +56,17 @@ def test_python_examples_run(page, tmp_path, monkeypatch, request):
         if "load_" in block:
             request.getfixturevalue("real_data")
         exec(compile(block, str(page), "exec"), {})
+
+
+def test_the_tutorial_runs_and_finds_what_was_planted(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = runpy.run_path(str(ROOT / "docs" / "tutorial.py"))
+    assert set(names["suspects"]["sample"].head(2)) == set(names["mislabelled"])
+    assert len(names["best"]) == 30
+    assert names["result"].consistent
+    assert (names["predicted"] == names["new"].y).mean() > 0.8
+    assert "a selection of" in capsys.readouterr().out
+    assert {path.name for path in tmp_path.iterdir()} == {"lab.csv", "new.csv", "best-genes.csv", "model.json"}
 
 
 def test_console_examples_of_the_readme_run(real_data, tmp_path):

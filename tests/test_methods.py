@@ -1,3 +1,4 @@
+import gc
 import os
 import signal
 import threading
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 import cobic
 from cobic.errors import InputError
+from cobic.lp import LpSolver
 from cobic.methods import METHODS
 from cobic.methods.bilevel_vns import _moved, violation
 from oracle import Oracle
@@ -205,3 +207,14 @@ def test_solve_works_outside_the_main_thread(expression):
     thread.start()
     thread.join()
     assert results[0].consistent
+
+
+def test_solvers_are_freed(expression):
+    def alive():
+        gc.collect()
+        return sum(isinstance(each, LpSolver) for each in gc.get_objects())
+
+    before = alive()
+    for _ in range(3):
+        cobic.solve(expression.problem(alpha=10.0))
+    assert alive() <= before

@@ -146,3 +146,20 @@ def test_a_time_limit_leaves_a_valid_bound():
     assert result.stopped_by == "time limit"
     assert result.objective <= result.objective_bound
     assert cobic.verify(problem, result.certificate).ok
+
+
+@pytest.mark.real_data
+def test_flipped_labels_in_real_data_are_among_the_suspects(golub):
+    found = flipped = 0
+    for seed in range(5):
+        wrong = np.random.default_rng(seed).choice(38, 2, replace=False)
+        y = golub.y.copy()
+        y[wrong] = np.where(y[wrong] == "ALL", "AML", "ALL")
+        problem = cobic.Problem(golub.X, y, alpha=50.0, slack_penalty="auto")
+        result = cobic.solve(problem)
+        suspects = set(cobic.violation_table(problem, result.support)["sample"])
+        assert len(suspects) <= 8
+        found, flipped = found + len(suspects & set(wrong)), flipped + 2
+    assert found >= 0.6 * flipped
+    honest = golub.problem(alpha=50.0, slack_penalty="auto")
+    assert len(cobic.violation_table(honest, cobic.solve(honest).support)) <= 2

@@ -1,5 +1,6 @@
 """Linear programs and HiGHS: the only module that knows the solver."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,8 +94,9 @@ class LpSolver:
         self._shape: tuple[int, int] | None = None
         self.highs = highspy.Highs()  # type: ignore[no-untyped-call]
         self._set_options(_OPTIONS)
-        # Python runs pending signal handlers inside the callback: that is how Ctrl-C gets through to the solver.
-        self.highs.setCallback(self._on_interrupt_check, None)
+        # Python runs pending signal handlers inside the callback: that is how Ctrl-C gets through to the solver. It must
+        # not hold this object, which holds the solver: Python cannot see that circle, and would never free it.
+        self.highs.setCallback(_interrupt_check(budget), None)
         self.highs.startCallback(highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt)
 
     def solve(self, program: LinearProgram) -> LpSolution | None:
@@ -151,10 +153,6 @@ class LpSolver:
         self._set_options(_OPTIONS)
         return status
 
-    def _on_interrupt_check(self, _kind: Any, _message: str, _state: Any, answer: Any, _data: Any) -> None:
-        if self._budget.exhausted():
-            answer.user_interrupt = True
-
     def _set_options(self, options: dict[str, bool | int | str]) -> None:
         for name, value in options.items():
             self._require(self.highs.setOptionValue(name, value), name)
@@ -164,6 +162,14 @@ class LpSolver:
         if status == highspy.HighsStatus.kError:
             message = f"HiGHS refused {what}"
             raise SolverError(message)
+
+
+def _interrupt_check(budget: Budget) -> Callable[..., None]:
+    def check(_kind: Any, _message: str, _state: Any, answer: Any, _data: Any) -> None:
+        if budget.exhausted():
+            answer.user_interrupt = True
+
+    return check
 
 
 def _pass_arguments(program: LinearProgram) -> tuple[Any, ...]:

@@ -79,6 +79,30 @@ class Path:
     results: tuple[Result, ...]
     problem: Problem
 
+    @property
+    def chosen_result(self) -> Result:
+        """The fit to all samples at the chosen margin.
+
+        Raises
+        ------
+        InputError
+            If nothing was chosen.
+        """
+        if self.chosen is None:
+            message = f"no margin was chosen: {self.reason}"
+            raise InputError(message)
+        return self.results[list(self.table[self.kind]).index(self.chosen)]
+
+    @property
+    def chosen_problem(self) -> Problem:
+        """The data with the chosen margin, for :class:`cobic.Model` and :func:`cobic.verify`."""
+        if self.chosen is None:
+            message = f"no margin was chosen: {self.reason}"
+            raise InputError(message)
+        if self.kind == "alpha":
+            return self.problem.with_margins(self.chosen, self.problem.beta)
+        return self.problem.with_margins(self.problem.alpha, self.chosen)
+
     def top(self, count: int) -> pd.DataFrame:
         """The features that survive the largest margins.
 
@@ -297,7 +321,12 @@ class _Tracer:
         last: list[Bools] = []
         for value in values:
             results[value] = self.solve(problem, value, last, quick=quick)
-            last = [results[value].support]
+            if not (problem.soft or results[value].consistent) and problem.feature_class_sizes.all():
+                # A selection that bears a large margin is a start where the last one does not lead on.
+                budget = Budget(self.time_limit, None, problem.n_selectable)
+                strong = largest_margin(problem, self.kind, budget, last).support
+                results[value] = self.solve(problem, value, [strong, *last], quick=quick)
+            last = [results[value].support] if results[value].consistent or problem.soft else last
         self._carry_down(problem, results)
         return [results[value] for value in values]
 
