@@ -94,8 +94,8 @@ class LpSolver:
         self._shape: tuple[int, int] | None = None
         self.highs = highspy.Highs()  # type: ignore[no-untyped-call]
         self._set_options(_OPTIONS)
-        # Python runs pending signal handlers inside the callback: that is how Ctrl-C gets through to the solver. It must
-        # not hold this object, which holds the solver: Python cannot see that circle, and would never free it.
+        # Python runs pending signal handlers inside the callback: that is how Ctrl-C gets through to the solver. The
+        # callback must not hold this object, which holds the solver: Python cannot see that circle, nor free it.
         self.highs.setCallback(_interrupt_check(budget), None)
         self.highs.startCallback(highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt)
 

@@ -100,8 +100,8 @@ def summary_document(problem: Problem, result: Result) -> dict[str, Any]:
     Returns
     -------
     dict
-        Plain numbers, strings and lists; a worst margin that does not exist is None. With soft margins ``objective`` and
-        ``objective_bound``, too.
+        Plain numbers, strings and lists; a worst margin that does not exist is None. With soft margins there are
+        ``objective`` and ``objective_bound``, too.
     """
     objectives = {"objective": _finite(result.objective), "objective_bound": result.objective_bound}
     return {
