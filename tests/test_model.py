@@ -60,7 +60,7 @@ def test_margins_per_sample_are_kept(tmp_path):
         (lambda X, names: (X[:, ::-1], names[::-1]), "feature 1 is 'gene_120' where the model has 'gene_001'"),
         (lambda X, names: (X, (*names[:7], "other", *names[8:])), "feature 8 is 'other' where"),
         (lambda X, names: (np.ones((120, 38)), tuple(f"s{i}" for i in range(38))), "look transposed"),
-        (lambda X, names: (np.where(X[3, 4] == X, np.nan, X), names), "nan at sample"),
+        (lambda X, names: (np.where(X[3, 4] == X, np.nan, X), names), r"NaN\) at sample"),
     ],
 )
 def test_data_with_other_features_are_refused(solved, model, change, words):

@@ -117,7 +117,7 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
     Examples
     --------
     >>> import cobic
-    >>> data = cobic.datasets.make_expression(n_features=300, seed=1)
+    >>> data = cobic.datasets.make_expression(n_features=300, informative=0.5, seed=2)
     >>> model = cobic.ConsistentBiclustering(alpha=10).fit(data.X, data.y)
     >>> model.status_, bool(model.n_selected_ == model.upper_bound_)
     ('optimal', True)
