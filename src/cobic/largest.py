@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 
 from cobic.budget import Budget
-from cobic.certified.count_lp import CountRelaxation
-from cobic.matrix import Bools, Integers
+from cobic.certified.count_lp import CountRelaxation, round_to_counts
+from cobic.matrix import Bools
 from cobic.problem import Problem
 from cobic.repair import raise_margin
 
@@ -138,17 +138,10 @@ def _selections(problem: Problem, budget: Budget) -> tuple[float, list[Bools]]:
         if solution is None:
             break
         bound = solution.margin if factor == 1 else bound
-        support = problem.constraints.complete(_rounded(problem, solution.x, counts))
+        support = problem.constraints.complete(round_to_counts(problem, solution.x, counts))
         if problem.counts(support).all():
             candidates.append(raise_margin(problem, support, budget))
         if (counts == sizes).all():
             break
         factor *= 2
     return bound, candidates
-
-
-def _rounded(problem: Problem, x: np.ndarray, counts: Integers) -> Bools:
-    support = np.zeros(problem.n_features, dtype=np.bool_)
-    for members, n in zip(problem.features_of_class, counts, strict=True):
-        support[members[np.argsort(-x[members], kind="stable")[: int(n)]]] = True
-    return support

@@ -243,6 +243,14 @@ class CountRelaxation:
         return candidates[np.argsort(-wrong[candidates], kind="stable")[:_INCOMING]]
 
 
+def round_to_counts(problem: Problem, x: Floats, counts: Integers) -> Bools:
+    """The selection with given counts that holds the largest entries of a fractional one."""
+    support = np.zeros(problem.n_features, dtype=np.bool_)
+    for members, n in zip(problem.features_of_class, counts, strict=True):
+        support[members[np.argsort(-x[members], kind="stable")[: int(n)]]] = True
+    return support
+
+
 def whole_numbers(multipliers: Floats) -> tuple[Integers, float]:
     """Multipliers as whole numbers, and the factor between."""
     largest = float(multipliers.max())

@@ -9,8 +9,8 @@ from cobic.budget import Budget, Incumbent
 from cobic.certified.branching import Brancher, Slice
 from cobic.certified.certificate import Multipliers, Token, make_certificate
 from cobic.certified.columns import ColumnSearch
-from cobic.certified.count_lp import CountRelaxation, CountSolution
-from cobic.matrix import Bools, Floats
+from cobic.certified.count_lp import CountRelaxation, CountSolution, round_to_counts
+from cobic.matrix import Floats
 from cobic.problem import Problem
 from cobic.repair import repair
 
@@ -194,7 +194,8 @@ class CertifiedSearch:
             points += self._points_between(size)
         for point in points:
             if point.margin > 0 and not self._spent():
-                mended = repair(self._problem, self._rounded(point), self._budget, _MOVES)
+                rounded = round_to_counts(self._problem, point.x, point.counts)
+                mended = repair(self._problem, rounded, self._budget, _MOVES)
                 if mended is not None:
                     self._incumbent.offer(mended)
                 if self._incumbent.n_selected >= size or self._dive([point], _CLOSE_DIVES):
@@ -215,12 +216,6 @@ class CertifiedSearch:
         points = (self._brancher.nearest(size, each) for each in (shares, between / between.sum()))
         solved = (self._relaxation.solve(point, to_optimality=True) for point in points)
         return [solution for solution in solved if solution is not None]
-
-    def _rounded(self, point: CountSolution) -> Bools:
-        support = np.zeros(self._problem.n_features, dtype=np.bool_)
-        for members, n in zip(self._problem.features_of_class, point.counts, strict=True):
-            support[members[np.argsort(-point.x[members], kind="stable")[: int(n)]]] = True
-        return support
 
     def _descend(self) -> None:
         """From the bound downwards: find a selection of a size, or exclude that total."""
