@@ -121,6 +121,9 @@ def test_excluded_ties_are_never_selected(method, expression):
         ({"time_limit": float("nan")}, "time_limit is nan"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": 0.5}, "seed is 0.5"),
+        ({"seed": True}, "seed is True"),
+        ({"max_programs": True}, "max_programs is True: give a whole number of at least 1"),
+        ({"method": "fixed-point", "max_iterations": 2.5}, "max_iterations is 2.5"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, words):

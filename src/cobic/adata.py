@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from cobic.checks import require_whole
 from cobic.constraints import read_constraints
 from cobic.errors import InputError
 from cobic.estimator import ConsistentBiclustering
@@ -144,8 +145,8 @@ def select_adata(
     True
     """
     _require_anndata(adata)
-    _require_whole("random_state", random_state, 0)
-    _require_whole("n_margins", n_margins, 2)
+    require_whole("random_state", random_state, 0)
+    require_whole("n_margins", n_margins, 2)
     cells, y = _grouped_cells(adata, groupby, groups)
     search: dict[str, Any] = {"slack_penalty": slack_penalty, "on_infeasible": on_infeasible, "method": method}
     search |= {"time_limit": time_limit, "random_state": random_state}
@@ -175,12 +176,6 @@ def _require_anndata(adata: Any) -> None:
         raise InputError(message)
     if getattr(adata, "isbacked", False):
         message = "adata is backed by a file: read it into memory first, adata = adata.to_memory()"
-        raise InputError(message)
-
-
-def _require_whole(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        message = f"{name} is {value!r}: give a whole number of at least {least}"
         raise InputError(message)
 
 

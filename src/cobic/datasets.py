@@ -20,6 +20,7 @@ import pooch
 import requests
 from numpy.typing import NDArray
 
+from cobic.checks import require_whole
 from cobic.dataset import Dataset
 from cobic.errors import DownloadError, InputError
 from cobic.matrix import Floats, Integers
@@ -200,7 +201,7 @@ def make_expression(
     71
     """
     _check_expression(n_features, class_sizes, test_sizes, (informative, noisy, contaminated))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(require_whole("seed", seed, 0))
     k = len(class_sizes)
     kinds = _planted_kinds(n_features, informative, noisy, contaminated, rng)
     raised_in = rng.integers(k, size=n_features)

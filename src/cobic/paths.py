@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from cobic.budget import Budget
+from cobic.checks import is_whole, require_whole
 from cobic.errors import InputError
 from cobic.largest import Kind, LargestMargin, largest_margin
 from cobic.matrix import Bools, Floats, Integers
@@ -117,7 +118,7 @@ class Path:
             Columns ``rank, feature, class, survives`` (the largest margin at which the feature is selected) and a
             ``mean …`` per class, best first.
         """
-        if not isinstance(count, (int, np.integer)) or count < 1:
+        if not is_whole(count) or count < 1:
             message = f"{count!r} features cannot be listed: give a whole number of at least 1"
             raise InputError(message)
         problem = self.problem
@@ -342,9 +343,7 @@ class _Tracer:
         self, problem: Problem, count: int, start: Sequence[Bools] = ()
     ) -> tuple[LargestMargin | None, dict[float, Result]]:
         """Solve from no margin to the largest feasible one, and between where the number of features changes most."""
-        if not isinstance(count, (int, np.integer)) or count < 2:
-            message = f"n_margins is {count!r}: give a whole number of at least 2"
-            raise InputError(message)
+        require_whole("n_margins", count, 2)
         least = 0.0 if self.kind == "alpha" else 1.0
         first = self.solve(problem, least, start)
         if first.status == Status.INFEASIBLE:

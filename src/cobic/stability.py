@@ -10,6 +10,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
+from cobic.checks import require_jobs, require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools, Floats, Integers
 from cobic.methods import DEFAULT_METHOD, solve
@@ -158,11 +159,11 @@ def stability(
     58  gene_54        0.0
     59  gene_57        0.0
     """
-    _require_whole("n_repeats", n_repeats, least=2)
-    _require_whole("random_state", random_state, least=0)
+    require_whole("n_repeats", n_repeats, 2)
+    require_whole("random_state", random_state, 0)
     _require_between_0_and_1("subsample", subsample)
     _require_between_0_and_1("confidence", confidence)
-    _require_jobs(n_jobs)
+    require_jobs(n_jobs)
     whole = Problem(X, y, alpha, beta, **choices)  # whatever is wrong with the data is said here, of all samples
     _require_samples_left_out(whole, subsample)
     # All is drawn before the first run starts, so that it does not matter who runs what, and when.
@@ -313,23 +314,7 @@ def _require_samples_left_out(problem: Problem, subsample: float) -> None:
         raise InputError(message)
 
 
-def _require_whole(name: str, value: Any, *, least: int) -> None:
-    if not _is_whole(value) or value < least:
-        message = f"{name} is {value!r}: give a whole number of at least {least}"
-        raise InputError(message)
-
-
 def _require_between_0_and_1(name: str, value: Any) -> None:
     if not isinstance(value, (int, float, np.number)) or not 0 < value < 1:
         message = f"{name} is {value!r}: give a number above 0 and below 1"
         raise InputError(message)
-
-
-def _require_jobs(n_jobs: Any) -> None:
-    if n_jobs is not None and (not _is_whole(n_jobs) or n_jobs == 0):
-        message = f"n_jobs is {n_jobs!r}: give a whole number above 0, -1 for all processors, or None for one"
-        raise InputError(message)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

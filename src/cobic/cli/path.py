@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from cobic.checks import require_whole
 from cobic.cli import common
 from cobic.errors import InputError
 from cobic.io import write_folder, write_text
@@ -51,9 +52,8 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, trace, write, tell."""
     common.require_labels(arguments)
-    if arguments.top is not None and arguments.top < 1:
-        message = f"--top is {arguments.top}: give a whole number of at least 1"
-        raise InputError(message)
+    if arguments.top is not None:
+        require_whole("--top", arguments.top, 1)
     options = common.solve_options(arguments)
     data = common.read_data(arguments)
     if arguments.out is not None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from cobic.budget import Budget, OnProgress
 from cobic.certified.certificate import make_certificate
+from cobic.checks import require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools
 from cobic.methods import bilevel_vns, certified, fixed_point
@@ -106,7 +107,7 @@ def solve(
         able = ", ".join(name for name, each in METHODS.items() if each.soft)
         message = f"method {method!r} knows no soft margins: leave slack_penalty at inf, or use method {able}"
         raise InputError(message)
-    rng = np.random.default_rng(_checked_seed(seed))
+    rng = np.random.default_rng(require_whole("seed", seed, 0))
     with Budget(time_limit, on_progress, problem.n_selectable) as budget, fitting_threads(problem.matrix):
         empty = np.flatnonzero(problem.feature_class_sizes == 0)
         if empty.size:
@@ -141,13 +142,6 @@ def _require_bearable(problem: Problem) -> None:
     if float(problem.beta.max()) > _LARGEST_BETA:
         message = f"beta is {problem.beta.max():g}: a factor beyond {_LARGEST_BETA:g} is more than solvers can bear"
         raise InputError(message)
-
-
-def _checked_seed(seed: int) -> int:
-    if not isinstance(seed, (int, np.integer)) or seed < 0:
-        message = f"seed is {seed!r}: give a whole number of at least 0"
-        raise InputError(message)
-    return int(seed)
 
 
 def _without_features(problem: Problem, cls: str) -> Outcome:

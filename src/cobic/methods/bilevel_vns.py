@@ -37,6 +37,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from cobic.budget import Budget, Incumbent
+from cobic.checks import require_whole
 from cobic.errors import InputError
 from cobic.lp import LpSolver
 from cobic.matrix import Bools, Floats
@@ -59,11 +60,8 @@ class _Parameters:
     max_iterations: int
 
     def check(self) -> None:
-        whole = {"restarts": self.restarts, "max_iterations": self.max_iterations}
-        for name, value in whole.items():
-            if not isinstance(value, int) or value < 1:
-                message = f"{name} is {value!r}: give a whole number of at least 1"
-                raise InputError(message)
+        require_whole("restarts", self.restarts, 1)
+        require_whole("max_iterations", self.max_iterations, 1)
         if self.criterion not in ("consistent", "published"):
             message = f"criterion is {self.criterion!r}: choose one of consistent, published"
             raise InputError(message)

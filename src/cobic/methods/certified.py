@@ -20,6 +20,7 @@ from cobic.budget import Budget, Incumbent, SoftIncumbent
 from cobic.certified.certificate import make_certificate
 from cobic.certified.search import CertifiedSearch
 from cobic.certified.soft import SoftSearch
+from cobic.checks import require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools, Floats
 from cobic.methods.fixed_point import iterate
@@ -70,9 +71,7 @@ def solve(
     """
     if max_programs is None:
         max_programs = _SOFT_PROGRAMS if problem.soft else _PROGRAMS
-    if not isinstance(max_programs, int) or max_programs < 1:
-        message = f"max_programs is {max_programs!r}: give a whole number of at least 1"
-        raise InputError(message)
+    require_whole("max_programs", max_programs, 1)
     if not target_gap >= 0:
         message = f"target_gap is {target_gap!r}: give a number of at least 0"
         raise InputError(message)

@@ -10,7 +10,7 @@ The loop needs very few linear programs and ends close to the best value over al
 import numpy as np
 
 from cobic.budget import Budget, Incumbent
-from cobic.errors import InputError
+from cobic.checks import require_whole
 from cobic.lp import LpSolver
 from cobic.matrix import Floats
 from cobic.methods.outcome import Outcome
@@ -46,9 +46,7 @@ def solve(
     Outcome
         The largest consistent selection met, or an empty one.
     """
-    if max_iterations < 1:
-        message = f"max_iterations is {max_iterations}: give a whole number of at least 1"
-        raise InputError(message)
+    require_whole("max_iterations", max_iterations, 1)
     incumbent = Incumbent(problem, budget)
     everything = problem.selectable
     if not incumbent.offer(everything):

@@ -1,0 +1,27 @@
+"""Checks of single parameters that several rooms make, each in the same words."""
+
+from typing import Any
+
+import numpy as np
+
+from cobic.errors import InputError
+
+
+def is_whole(value: Any) -> bool:
+    """Tell whether a value is a whole number; True and False are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def require_whole(name: str, value: Any, least: int) -> int:
+    """Return a whole number of at least `least`, or raise `InputError`."""
+    if not is_whole(value) or value < least:
+        message = f"{name} is {value!r}: give a whole number of at least {least}"
+        raise InputError(message)
+    return int(value)
+
+
+def require_jobs(n_jobs: Any) -> None:
+    """Raise `InputError` for a number of processes that joblib does not know."""
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
+        message = f"n_jobs is {n_jobs!r}: give a whole number above 0, -1 for all processors, or None for one"
+        raise InputError(message)
