@@ -152,6 +152,103 @@ def test_bad_usage_is_one_line_and_exit_2(table, capsys, arguments, words):
     assert words in fails(capsys, 2, *filled)
 
 
+SELECT = ["select", "{table}", "--labels", "class", "--json"]
+PATH = ["path", "{table}", "--labels", "class", "--json"]
+REPRODUCE = ["reproduce", "--rows", "golub:alpha=50"]
+
+
+@pytest.mark.parametrize("command", [SELECT, PATH, REPRODUCE], ids=lambda command: command[0])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--seed", "-1"], "seed is -1: give a whole number of at least 0"),
+        (["--seed", "many"], "--seed: invalid int value"),
+        (["--time-limit", "nan"], "time_limit is nan: give a number of seconds above 0"),
+        (["--method", "magic"], "choose one of certified, bilevel-vns, fixed-point"),
+        (["-O", "nonsense"], "--option 'nonsense': write it as NAME=VALUE"),
+        (["-O", "nonsense=1"], "its options are max_programs, target_gap, start"),
+        (["-O", "seed=3"], "has no option 'seed'"),
+        (["-O", "problem=3"], "has no option 'problem'"),
+        (["-O", "on_progress=3"], "has no option 'on_progress'"),
+        (["-O", "start=3"], "start is 3: give a list of selections"),
+        (["-O", "start=abc"], "start is 'abc': give a list of selections"),
+        (["-O", "start={[]: 1}"], "give a list of selections"),
+        (["-O", "start=[3]"], "the selection has shape ()"),
+        (["-O", "start=[[[1], [1, 0]]]"], "give one entry per feature"),
+        (["-O", "target_gap=abc"], "target_gap is 'abc': give a number of at least 0"),
+        (["-O", "target_gap=None"], "target_gap is None"),
+        (["-O", "max_programs=1.5"], "max_programs is 1.5: give a whole number of at least 1"),
+        (["--method", "bilevel-vns", "-O", "starting_range=abc"], "starting_range is 'abc' and max_range 0.2"),
+        (["--method", "bilevel-vns", "-O", "range_growth=abc"], "range_growth is 'abc': it must be above 1"),
+        (["--method", "fixed-point", "-O", "max_iterations=abc"], "max_iterations is 'abc'"),
+    ],
+)
+def test_mistakes_in_the_method_are_one_line_and_exit_2(table, capsys, request, command, arguments, words):
+    if command is REPRODUCE:
+        request.getfixturevalue("real_data")
+    filled = [argument.replace("{table}", str(table)) for argument in [*command, *arguments]]
+    assert words in fails(capsys, 2, *filled)
+
+
+@pytest.mark.parametrize("command", [SELECT, PATH], ids=lambda command: command[0])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--slack-penalty", "cheap"], "slack_penalty is 'cheap': give a number above 0, \"auto\""),
+        (["--slack-penalty", "nan"], "slack_penalty is nan"),
+        (["--slack-penalty", "1", "--method", "bilevel-vns"], "knows no soft margins"),
+        (["--groups", "nosuch.csv"], "there is no file nosuch.csv"),
+        (["--groups", "{folder}"], "Is a directory"),
+        (["--fixed-out", "nobody"], "fixed_out names 'nobody'"),
+        (["--ties", "maybe"], "--ties: invalid choice"),
+        (["--labels", "kind"], "no column 'kind'"),
+        (["--ids", "nobody"], "no column 'nobody'"),
+        (["--drop", "class", "--labels-file", "nosuch.csv"], "there is no file nosuch.csv"),
+        (["--out", "{table}"], "cannot write"),
+    ],
+)
+def test_mistakes_in_the_rules_are_one_line_and_exit_2(table, capsys, command, arguments, words):
+    names = {"{table}": str(table), "{folder}": str(table.parent)}
+    assert words in fails(capsys, 2, *(names.get(argument, argument) for argument in [*command, *arguments]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--jobs", "0"], "n_jobs is 0: give a whole number above 0"),
+        (["--cv", "-3"], "give cv of at least 2"),
+        (["--cv", "2.5"], "--cv: invalid int value"),
+        (["--betas", "0.5"], "betas is [0.5]: give finite numbers of at least 1"),
+        (["--alphas", ""], "write numbers with commas"),
+        (["--alphas", "0,inf"], "give finite numbers of at least 0"),
+        (["--alphas", "1e300"], "numbers beyond 1e100 are too large"),
+        (["--n-margins", "1"], "n_margins is 1: give a whole number of at least 2"),
+        (["--alpha", "5"], "alpha is given, but alphas are varied: leave alpha out, or give betas"),
+        (["--beta", "2", "--betas", "1,2"], "beta is given, but betas are varied: leave beta out, or give alphas"),
+    ],
+)
+def test_mistakes_in_the_margins_of_a_path_are_one_line_and_exit_2(table, capsys, arguments, words):
+    assert words in fails(capsys, 2, *(argument.replace("{table}", str(table)) for argument in [*PATH, *arguments]))
+
+
+def test_a_seed_may_be_large(table, capsys):
+    seed = str(2**40)
+    assert main(["path", str(table), "--labels", "class", "--json", "--alphas", "0", "--cv", "2", "--seed", seed]) == 0
+
+
+@pytest.mark.parametrize(
+    "content", [b"", bytes(range(256)), b"class,g1,g2\n", b"class,g1\na,1\n", b"class,g1\na,x\nb,1\n"]
+)
+@pytest.mark.parametrize("command", ["select", "path", "classify", "verify"])
+def test_unusable_files_are_one_line_and_exit_2(table, tmp_path, capsys, command, content):
+    (tmp_path / "bad.csv").write_bytes(content)
+    answer = tmp_path / "answer"
+    assert main(["select", str(table), "--labels", "class", "--out", str(answer)]) == 0
+    capsys.readouterr()
+    first = {"classify": [answer / "model.json"], "verify": [answer / "certificate.json"]}.get(command, [])
+    fails(capsys, 2, command, *first, tmp_path / "bad.csv", "--labels", "class")
+
+
 def test_existing_answers_are_not_overwritten_without_force(table, tmp_path, capsys):
     (tmp_path / "mine.txt").write_text("keep")
     arguments = ["select", table, "--labels", "class", "--method", "fixed-point", "--json", "--out", tmp_path]

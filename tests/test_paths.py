@@ -156,7 +156,15 @@ def test_a_picture(curve):
         ({"betas": [0.5]}, "at least 1"),
         ({"alphas": []}, "give finite numbers"),
         ({"n_margins": 1}, "n_margins is 1"),
+        ({"n_margins": True}, "n_margins is True"),
+        ({"alphas": "many"}, "alphas is 'many': give finite numbers"),
+        ({"alpha": 5.0}, "alpha is given, but alphas are varied"),
         ({"alphas": [0.0], "cv": 1}, "give cv of at least 2"),
+        ({"alphas": [0.0], "cv": 2.5}, "cv is 2.5: give a number of folds"),
+        ({"alphas": [0.0], "n_jobs": 0}, "n_jobs is 0: give a whole number above 0"),
+        ({"alphas": [0.0], "random_state": -1}, "random_state is -1: give a whole number of at least 0"),
+        ({"alphas": [0.0], "time_limit": "long"}, "time_limit is 'long'"),
+        ({"alphas": [0.0], "method_options": {"seed": 1}}, "has no option 'seed'"),
     ],
 )
 def test_mistakes_are_named(data, choices, words):

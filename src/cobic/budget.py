@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cobic.checks import is_number
 from cobic.errors import InputError
 from cobic.problem import Problem
 from cobic.result import Progress
@@ -35,8 +36,8 @@ class Budget:
     """
 
     def __init__(self, time_limit: float | None, on_progress: OnProgress | None, upper_bound: int) -> None:
-        if time_limit is not None and not time_limit > 0:
-            message = f"time_limit is {time_limit}: give a number of seconds above 0, or None for no limit"
+        if time_limit is not None and not (is_number(time_limit) and time_limit > 0):
+            message = f"time_limit is {time_limit!r}: give a number of seconds above 0, or None for no limit"
             raise InputError(message)
         self._started = time.monotonic()
         self._deadline = self._started + time_limit if time_limit is not None else math.inf

@@ -12,6 +12,11 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a real number other than NaN; True and False are none."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and value == value
+
+
 def require_whole(name: str, value: Any, least: int) -> int:
     """Return a whole number of at least `least`, or raise `InputError`."""
     if not is_whole(value) or value < least:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cobic.budget import OnProgress
 from cobic.errors import InconsistentDataWarning, InputError
 from cobic.matrix import Floats, as_matrix
-from cobic.methods import DEFAULT_METHOD, solve
+from cobic.methods import DEFAULT_METHOD, find_method, solve
 from cobic.model import class_mean_weights, require_finite
 from cobic.paths import survival
 from cobic.problem import BetaRule, Problem, Ties, frame_names
@@ -178,6 +178,7 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         if self.on_infeasible not in ("soft", "raise"):
             message = f"on_infeasible is {self.on_infeasible!r}: choose one of soft, raise"
             raise InputError(message)
+        find_method(self.method, self.method_options or {})
         sample_names = frame_names(X, "index")
         data, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype="numeric", ensure_all_finite=False)
         check_classification_targets(y)

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from cobic.budget import Budget
-from cobic.checks import is_whole, require_whole
+from cobic.checks import is_whole, require_jobs, require_whole
 from cobic.errors import InputError
 from cobic.largest import Kind, LargestMargin, largest_margin
 from cobic.matrix import Bools, Floats, Integers
-from cobic.methods import DEFAULT_METHOD, solve
+from cobic.methods import DEFAULT_METHOD, find_method, solve
 from cobic.model import class_mean_weights
 from cobic.problem import Problem
 from cobic.result import Result, Status
@@ -226,10 +226,14 @@ def path(
     """
     kind = _kind(alphas, betas)
     given = alphas if kind == "alpha" else betas
+    require_whole("random_state", random_state, 0)
+    require_jobs(n_jobs)
+    find_method(method, method_options or {})
     problem = Problem(X, y, alpha, beta, **choices)
+    _require_other_margin(kind, problem)
     tracer = _Tracer(kind, method, time_limit, random_state, dict(method_options or {}))
     splits = _splits(problem, cv, random_state)
-    if given is None or isinstance(given, str):
+    if given is None or (isinstance(given, str) and given == "auto"):
         largest, results = tracer.adaptive(problem, n_margins)
         values = sorted(results)
         folds = _fold_errors(problem, splits, tracer, values, n_jobs)
@@ -277,6 +281,14 @@ def _kind(alphas: Margins, betas: Margins) -> Kind:
         message = "give alphas or betas, not both: the other margin stays at alpha, or beta"
         raise InputError(message)
     return "alpha" if betas is None else "beta"
+
+
+def _require_other_margin(kind: Kind, problem: Problem) -> None:
+    """Complain about a margin that is given, but varied: it would have no effect."""
+    given, other = (problem.alpha > 0, "beta") if kind == "alpha" else (problem.beta > 1, "alpha")
+    if given.any():
+        message = f"{kind} is given, but {kind}s are varied: leave {kind} out, or give {other}s"
+        raise InputError(message)
 
 
 def _checked(kind: Kind, given: Any) -> list[float]:
@@ -423,14 +435,17 @@ def _between(low: float, high: float) -> float:
 def _splits(problem: Problem, cv: Any, seed: int) -> list[tuple[Integers, Integers]]:
     if cv is None:
         return []
-    if isinstance(cv, (int, np.integer)):
+    if is_whole(cv):
         smallest = int(problem.class_sizes.min())
         folds = min(int(cv), smallest)
         if folds < 2:
             name = problem.classes[int(problem.class_sizes.argmin())]
             message = f"cv is {cv} and class {name} has {smallest} sample(s): give cv of at least 2, or cv=None"
             raise InputError(message)
-        cv = StratifiedKFold(folds, shuffle=True, random_state=seed)
+        cv = StratifiedKFold(folds, shuffle=True, random_state=seed % 2**32)  # it knows no larger seeds
+    if not hasattr(cv, "get_n_splits"):
+        message = f"cv is {cv!r}: give a number of folds, a splitter of scikit-learn, or None"
+        raise InputError(message)
     return list(cv.split(np.zeros((problem.n_samples, 1)), problem.labels))
 
 

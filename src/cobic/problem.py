@@ -442,7 +442,11 @@ class Problem:
 
     def check_support(self, support: ArrayLike) -> Bools:
         """Return a selection as a boolean mask over the features, or raise `InputError`."""
-        mask = np.asarray(support)
+        try:
+            mask = np.asarray(support)
+        except ValueError:
+            message = "the selection is a list of lists of different lengths: give one entry per feature"
+            raise InputError(message) from None
         if mask.shape != (self.n_features,):
             message = f"the selection has shape {mask.shape}, not ({self.n_features},): one entry per feature"
             raise InputError(message)

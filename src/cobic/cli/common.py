@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.status import Status as Spinner
 
 from cobic.budget import OnProgress
+from cobic.checks import require_whole
 from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io import read_groups, read_table
-from cobic.methods import DEFAULT_METHOD, METHODS
+from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.problem import Problem
 from cobic.result import Progress, Result, Status
 
@@ -67,7 +68,11 @@ def add_rule_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _penalty(text: str) -> float | str:
-    return text if text == "auto" else float(text)
+    """A price; other words are left to the problem, which knows "auto" and complains about the rest."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def rules(arguments: argparse.Namespace, data: Dataset) -> dict[str, Any]:
@@ -106,7 +111,9 @@ def read_data(arguments: argparse.Namespace) -> Dataset:
 
 def solve_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Keyword arguments of :func:`cobic.solve` from those of :func:`add_method_arguments`."""
+    require_whole("seed", arguments.seed, 0)
     options = dict(_option(text) for text in arguments.option)
+    find_method(arguments.method, options)
     time_limit = arguments.time_limit or None
     return {"method": arguments.method, "time_limit": time_limit, "seed": arguments.seed, **options}
 
@@ -118,7 +125,7 @@ def _option(text: str) -> tuple[str, Any]:
         raise InputError(message)
     try:
         return name.replace("-", "_"), ast.literal_eval(value)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return name.replace("-", "_"), value
 
 

@@ -26,6 +26,7 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Make data, select, classify, tell."""
+    options = common.solve_options(arguments)
     data = make_expression(seed=arguments.seed)
     problem = data.problem()
     everything = np.ones(problem.n_features, dtype=np.bool_)
@@ -34,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"Data: {data.source}: {problem.n_samples} samples ({sizes}) × {problem.n_features} features.")
     print(f"With all features, {misread} of {problem.n_samples} training samples are given a wrong class.")
     with common.live_progress("selecting") as on_progress:
-        result = solve(problem, on_progress=on_progress, **common.solve_options(arguments))
+        result = solve(problem, on_progress=on_progress, **options)
     print(common.describe(problem, result))
     if result.consistent and data.feature_kinds is not None and data.test is not None and data.test.y is not None:
         _print_dropped(np.array(data.feature_kinds), result.support)

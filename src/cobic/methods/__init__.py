@@ -1,7 +1,7 @@
 """The methods, each in a file of its own, and the one function that runs them."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,8 +100,7 @@ def solve(
     >>> result.consistent
     True
     """
-    chosen = _find(method)
-    _require_known(method, chosen, options)
+    chosen = find_method(method, options)
     _require_bearable(problem)
     if problem.soft and not chosen.soft:
         able = ", ".join(name for name, each in METHODS.items() if each.soft)
@@ -117,19 +116,35 @@ def solve(
     return _judge(problem, method, outcome, budget)
 
 
-def _find(method: str) -> Method:
-    if method not in METHODS:
-        message = f"there is no method {method!r}: choose one of {', '.join(METHODS)}"
+def find_method(name: str, options: Iterable[str] = ()) -> Method:
+    """Look a method up by its name.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    options : iterable of str
+        Names of the options that it is to get.
+
+    Returns
+    -------
+    Method
+        The method.
+
+    Raises
+    ------
+    InputError
+        If there is no such method, or it has no such option.
+    """
+    if name not in METHODS:
+        message = f"there is no method {name!r}: choose one of {', '.join(METHODS)}"
         raise InputError(message)
-    return METHODS[method]
-
-
-def _require_known(name: str, method: Method, options: dict[str, Any]) -> None:
-    known = method.options
+    known = METHODS[name].options
     for option in options:
         if option not in known:
             message = f"method {name!r} has no option {option!r}: its options are {', '.join(known)}"
             raise InputError(message)
+    return METHODS[name]
 
 
 def _require_bearable(problem: Problem) -> None:

@@ -37,7 +37,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from cobic.budget import Budget, Incumbent
-from cobic.checks import require_whole
+from cobic.checks import is_number, require_whole
 from cobic.errors import InputError
 from cobic.lp import LpSolver
 from cobic.matrix import Bools, Floats
@@ -65,14 +65,15 @@ class _Parameters:
         if self.criterion not in ("consistent", "published"):
             message = f"criterion is {self.criterion!r}: choose one of consistent, published"
             raise InputError(message)
-        if not 0 < self.starting_range <= self.max_range < 1:
+        numbers = is_number(self.starting_range) and is_number(self.max_range)
+        if not (numbers and 0 < self.starting_range <= self.max_range < 1):
             message = (
-                f"starting_range is {self.starting_range} and max_range {self.max_range}: "
+                f"starting_range is {self.starting_range!r} and max_range {self.max_range!r}: "
                 "they must satisfy 0 < starting_range <= max_range < 1"
             )
             raise InputError(message)
-        if not self.range_growth > 1:
-            message = f"range_growth is {self.range_growth}: it must be above 1, or the search never ends"
+        if not (is_number(self.range_growth) and self.range_growth > 1):
+            message = f"range_growth is {self.range_growth!r}: it must be above 1, or the search never ends"
             raise InputError(message)
 
 

@@ -20,7 +20,7 @@ from cobic.budget import Budget, Incumbent, SoftIncumbent
 from cobic.certified.certificate import make_certificate
 from cobic.certified.search import CertifiedSearch
 from cobic.certified.soft import SoftSearch
-from cobic.checks import require_whole
+from cobic.checks import is_number, require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools, Floats
 from cobic.methods.fixed_point import iterate
@@ -72,8 +72,11 @@ def solve(
     if max_programs is None:
         max_programs = _SOFT_PROGRAMS if problem.soft else _PROGRAMS
     require_whole("max_programs", max_programs, 1)
-    if not target_gap >= 0:
+    if not (is_number(target_gap) and target_gap >= 0):
         message = f"target_gap is {target_gap!r}: give a number of at least 0"
+        raise InputError(message)
+    if isinstance(start, str) or not np.iterable(start):
+        message = f"start is {start!r}: give a list of selections, each with one true/false value per feature"
         raise InputError(message)
     start = [problem.check_support(support) for support in start]
     if problem.soft:
