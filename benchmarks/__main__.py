@@ -21,6 +21,7 @@ from benchmarks import (
     label_errors,
     linear_programs,
     methods,
+    path,
 )
 
 SUITES = {
@@ -29,6 +30,7 @@ SUITES = {
     "linear-programs": linear_programs.run,
     "exact-check": exactness.run,
     "methods": methods.run,
+    "path": path.run,
     "accuracy": accuracy.run,
     "few-features": few_features.run,
     "label-errors": label_errors.run,

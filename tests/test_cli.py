@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -334,6 +335,21 @@ def test_ctrl_c_writes_the_best_so_far_and_exits_130(slow_table, tmp_path):
     summary = json.loads((out / "run.json").read_text())
     assert summary["stopped_by"] == "interrupt"
     assert summary["upper_bound"] == 2000
+
+
+def test_ctrl_c_in_a_path_writes_the_curve_so_far_and_exits_130(monkeypatch, table, tmp_path, capsys):
+    def interrupted(problem, *arguments, **options):
+        result = cobic.solve(problem, *arguments, **options)
+        return replace(result, stopped_by="interrupt" if problem.alpha[0] > 0 else None)
+
+    monkeypatch.setattr("cobic.tracing.solve", interrupted)
+    out = tmp_path / "curve"
+    arguments = ["path", str(table), "--labels", "class", "--alphas", "0,10,30", "--out", str(out)]
+    assert main(arguments) == 130
+    assert "interrupted" in capsys.readouterr().out
+    assert list(pd.read_csv(out / "path.csv")["alpha"]) == [0.0, 10.0]
+    assert json.loads((out / "path.json").read_text())["stopped_by"] == "interrupt"
+    assert len(pd.read_csv(out / "ranking.csv")) == 150
 
 
 def test_ctrl_c_before_there_is_anything_is_one_line(monkeypatch, table, capsys):

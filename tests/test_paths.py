@@ -1,5 +1,7 @@
 """Paths over margins: the figures of single fits, monotony, the choice, the ranking, the largest margin."""
 
+import signal
+from dataclasses import replace
 from itertools import product
 
 import matplotlib as mpl
@@ -177,6 +179,77 @@ def test_without_a_consistent_selection_there_is_no_path():
     X, y = rng.standard_normal((60, 8)), np.arange(60) % 2
     with pytest.raises(cobic.InputError, match=r"there is no path: .* proven; give slack_penalty"):
         cobic.path(X, y)
+
+
+def interrupt(monkeypatch, at):
+    """Let the fit number `at` (from 1) be cut short by Ctrl-C; the list of all fits that were begun."""
+    begun = []
+
+    def solve_until_interrupted(problem, *arguments, **options):
+        begun.append(problem)
+        result = cobic.solve(problem, *arguments, **options)
+        return replace(result, stopped_by="interrupt") if len(begun) == at else result
+
+    monkeypatch.setattr("cobic.tracing.solve", solve_until_interrupted)
+    return begun
+
+
+def test_ctrl_c_in_the_curve_returns_the_curve_so_far(data, monkeypatch):
+    begun = interrupt(monkeypatch, at=2)
+    path = cobic.path(data.X, data.y, alphas=ALPHAS, cv=3)
+    assert path.stopped_by == "interrupt"
+    assert list(path.table["alpha"]) == ALPHAS[:2]
+    assert len(begun) == 2
+    assert path.chosen is None
+    assert "interrupted" in path.reason
+    assert "cv_error" not in path.table
+    assert len(path.top(3)) == 3
+
+
+@pytest.mark.parametrize("at", [1, 2, 4, 7])
+def test_ctrl_c_on_a_grid_of_its_own_returns_the_curve_so_far(data, monkeypatch, at):
+    begun = interrupt(monkeypatch, at)
+    path = cobic.path(data.X, data.y, n_margins=6, cv=3)
+    assert path.stopped_by == "interrupt"
+    assert len(begun) == at
+    assert 1 <= len(path.table) <= 6
+    assert path.largest is None or path.table["alpha"].max() <= path.largest.found
+    for alpha, result in zip(path.table["alpha"], path.results):
+        assert data.problem(alpha).is_consistent(result.support)
+
+
+def test_ctrl_c_in_the_folds_returns_the_whole_curve(data, monkeypatch):
+    begun = interrupt(monkeypatch, at=len(ALPHAS) + 2)
+    path = cobic.path(data.X, data.y, alphas=ALPHAS, cv=3)
+    assert path.stopped_by == "interrupt"
+    assert list(path.table["alpha"]) == ALPHAS
+    assert len(begun) == len(ALPHAS) + 2
+    assert "cv_error" not in path.table
+
+
+def test_ctrl_c_before_anything_is_found_interrupts(data, monkeypatch):
+    def nothing(problem, *_arguments, **_options):
+        result = cobic.solve(problem, max_programs=1)
+        return replace(result, status=cobic.Status.UNKNOWN, stopped_by="interrupt")
+
+    monkeypatch.setattr("cobic.tracing.solve", nothing)
+    with pytest.raises(KeyboardInterrupt):
+        cobic.path(data.X, data.y, alphas=ALPHAS)
+
+
+def test_ctrl_c_while_the_largest_margin_is_sought(data, monkeypatch):
+    def interrupted(problem, kind, budget, known):
+        signal.raise_signal(signal.SIGINT)
+        return largest_margin(problem, kind, budget, known)
+
+    monkeypatch.setattr("cobic.tracing.largest_margin", interrupted)
+    path = cobic.path(data.X, data.y, n_margins=6, cv=3)
+    assert path.stopped_by == "interrupt"
+    assert list(path.table["alpha"]) == [0.0]
+
+
+def test_without_ctrl_c_nothing_stopped_it(curve):
+    assert curve.stopped_by is None
 
 
 @pytest.mark.real_data

@@ -90,6 +90,8 @@ class Budget:
     ) -> None:
         """Give Ctrl-C back."""
         self._release()
+        if self._interrupted:  # also where the method ended by itself before it looked again
+            self.stopped_by = "interrupt"
 
     def _interrupt(self, _signum: int, _frame: FrameType | None) -> None:
         self._interrupted = True

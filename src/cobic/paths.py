@@ -1,8 +1,7 @@
 """The curve over a margin: how many features survive it, what that does to new samples, and which value to choose."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,20 +10,17 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from cobic.budget import Budget
 from cobic.checks import is_whole, require_jobs, require_whole
 from cobic.errors import InputError
-from cobic.largest import Kind, LargestMargin, largest_margin
+from cobic.largest import Kind, LargestMargin
 from cobic.matrix import Bools, Floats, Integers
-from cobic.methods import DEFAULT_METHOD, find_method, solve
+from cobic.methods import DEFAULT_METHOD, find_method
 from cobic.model import class_mean_weights
 from cobic.problem import Problem
-from cobic.result import Result, Status
+from cobic.result import Result
+from cobic.tracing import Tracer, at_margin
 
 Margins = Sequence[float] | NDArray[Any] | Literal["auto"] | None
-_QUICK_PROGRAMS = 1000
-_CLOSE = 0.15
-_PUSHES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +65,9 @@ class Path:
         The fits to all samples, in the order of `table`.
     problem : Problem
         The data.
+    stopped_by : str or None
+        ``"interrupt"`` if Ctrl-C cut it short: the table holds the margins that were solved until then, without
+        cross-validation.
     """
 
     kind: Kind
@@ -79,6 +78,7 @@ class Path:
     survival: Survival
     results: tuple[Result, ...]
     problem: Problem
+    stopped_by: str | None = None
 
     @property
     def chosen_result(self) -> Result:
@@ -100,9 +100,7 @@ class Path:
         if self.chosen is None:
             message = f"no margin was chosen: {self.reason}"
             raise InputError(message)
-        if self.kind == "alpha":
-            return self.problem.with_margins(self.chosen, self.problem.beta)
-        return self.problem.with_margins(self.problem.alpha, self.chosen)
+        return at_margin(self.problem, self.kind, self.chosen)
 
     def top(self, count: int) -> pd.DataFrame:
         """The features that survive the largest margins.
@@ -202,7 +200,7 @@ def path(
     random_state : int, default=0
         Seed of the folds and of the method.
     n_jobs : int, optional
-        Processes, as in joblib: the fit to all samples and the folds run side by side.
+        Processes, as in joblib: after the fits to all samples the folds run side by side.
     method_options : dict, optional
         Options of the method. Unless ``max_programs`` says otherwise, ``certified`` may solve 1000 linear programs
         per fit in the folds and on a grid of its own, and as many as always where the margins are given.
@@ -212,7 +210,8 @@ def path(
     Returns
     -------
     Path
-        The table, the choice and its reason, the ranking of the features.
+        The table, the choice and its reason, the ranking of the features. Ctrl-C returns the curve so far: see
+        `Path.stopped_by`.
 
     Examples
     --------
@@ -231,17 +230,22 @@ def path(
     find_method(method, method_options or {})
     problem = Problem(X, y, alpha, beta, **choices)
     _require_other_margin(kind, problem)
-    tracer = _Tracer(kind, method, time_limit, random_state, dict(method_options or {}))
+    values = None if given is None or (isinstance(given, str) and given == "auto") else _checked(kind, given)
     splits = _splits(problem, cv, random_state)
-    if given is None or (isinstance(given, str) and given == "auto"):
-        largest, results = tracer.adaptive(problem, n_margins)
-        values = sorted(results)
-        folds = _fold_errors(problem, splits, tracer, values, n_jobs)
-    else:
-        largest, values = None, _checked(kind, given)
-        everything, *folds = _all_side_by_side(problem, splits, tracer, values, n_jobs)
-        results = dict(zip(values, everything, strict=True))
-    return _put_together(kind, problem, largest, results, np.array(folds))
+    tracer = Tracer(problem, kind, method, time_limit, random_state, dict(method_options or {}))
+    folds: list[list[float]] = []
+    stopped_by = None
+    try:
+        if values is None:
+            tracer.adaptive(n_margins)
+        else:
+            tracer.along(values)
+        folds = _fold_errors(tracer, splits, n_jobs)
+    except KeyboardInterrupt:
+        if not tracer.results:
+            raise
+        stopped_by = "interrupt"
+    return _put_together(tracer, np.array(folds), stopped_by)
 
 
 def survival(
@@ -271,9 +275,9 @@ def survival(
     Survival
         Margins and ranking.
     """
-    tracer = _Tracer("alpha", DEFAULT_METHOD, time_limit, seed, {})
-    _, results = tracer.adaptive(problem, n_margins, start)
-    return _survival(problem, results)
+    tracer = Tracer(problem, "alpha", DEFAULT_METHOD, time_limit, seed, {})
+    tracer.adaptive(n_margins, start)
+    return _survival(problem, tracer.results)
 
 
 def _kind(alphas: Margins, betas: Margins) -> Kind:
@@ -303,135 +307,6 @@ def _checked(kind: Kind, given: Any) -> list[float]:
     return [float(value) for value in values]
 
 
-@dataclass(frozen=True)
-class _Tracer:
-    """Solves one problem for one margin after another."""
-
-    kind: Kind
-    method: str
-    time_limit: float | None
-    seed: int
-    options: dict[str, Any]
-
-    def solve(self, problem: Problem, value: float, start: Sequence[Bools] = (), *, quick: bool = False) -> Result:
-        at = self._at(problem, value)
-        options = dict(self.options)
-        if quick and self.method == DEFAULT_METHOD:
-            options.setdefault("max_programs", _QUICK_PROGRAMS)
-        known = [support for support in start if problem.counts(support).all()]
-        if known and self.method == DEFAULT_METHOD:
-            options["start"] = known
-        return solve(at, self.method, self.time_limit, self.seed, **options)
-
-    def _at(self, problem: Problem, value: float) -> Problem:
-        if self.kind == "alpha":
-            return problem.with_margins(value, problem.beta)
-        return problem.with_margins(problem.alpha, value)
-
-    def along(self, problem: Problem, values: Sequence[float], *, quick: bool = False) -> list[Result]:
-        """Solve for ascending values, each started from the last."""
-        results: dict[float, Result] = {}
-        last: list[Bools] = []
-        for value in values:
-            results[value] = self.solve(problem, value, last, quick=quick)
-            if not (problem.soft or results[value].consistent) and problem.feature_class_sizes.all():
-                # A selection that bears a large margin is a start where the last one does not lead on.
-                budget = Budget(self.time_limit, None, problem.n_selectable)
-                strong = largest_margin(problem, self.kind, budget, last).support
-                results[value] = self.solve(problem, value, [strong, *last], quick=quick)
-            last = [results[value].support] if results[value].consistent or problem.soft else last
-        self._carry_down(problem, results)
-        return [results[value] for value in values]
-
-    def _carry_down(self, problem: Problem, results: dict[float, Result]) -> None:
-        """What is found for a large margin serves the smaller ones: no fewer features there."""
-        values = sorted(results)
-        for low, high in zip(values[-2::-1], values[:0:-1], strict=True):
-            if results[high].n_selected > results[low].n_selected and not problem.soft:
-                again = self.solve(problem, low, [results[high].support, results[low].support], quick=True)
-                results[low] = max(results[low], again, key=lambda result: result.n_selected)
-
-    def adaptive(
-        self, problem: Problem, count: int, start: Sequence[Bools] = ()
-    ) -> tuple[LargestMargin | None, dict[float, Result]]:
-        """Solve from no margin to the largest feasible one, and between where the number of features changes most."""
-        require_whole("n_margins", count, 2)
-        least = 0.0 if self.kind == "alpha" else 1.0
-        first = self.solve(problem, least, start)
-        if first.status == Status.INFEASIBLE:
-            message = f"there is no path: {first.reason}, which is proven; give slack_penalty for soft margins"
-            raise InputError(message)
-        if first.status == Status.UNKNOWN:
-            message = f"there is no path: {first.reason}; raise time_limit or max_programs, or give slack_penalty"
-            raise InputError(message)
-        if problem.soft:
-            return None, self._soft_grid(problem, first, count)
-        budget = Budget(self.time_limit, None, problem.n_selectable)
-        largest = largest_margin(problem, self.kind, budget, [first.support])
-        results = {least: first}
-        if self.kind == "alpha":
-            largest = self._pushed(problem, largest)
-        top = float(np.nextafter(largest.found, least))
-        if top > least:
-            results[top] = self.solve(problem, top, [largest.support], quick=True)
-        while len(results) < count and (gap := _widest(results)) is not None:
-            low, high = gap
-            middle = _between(low, high)
-            nearby = [results[low].support, results[high].support]
-            results[middle] = self.solve(problem, middle, nearby, quick=True)
-        self._carry_down(problem, results)
-        results = {value: result for value, result in results.items() if result.consistent}
-        return self._raised(largest, results), results
-
-    def _pushed(self, problem: Problem, largest: LargestMargin) -> LargestMargin:
-        """Try margins between the largest that was found and its bound."""
-        part = 0.5
-        for _ in range(_PUSHES):
-            value = max(largest.found, 0.0) + part * (largest.bound - max(largest.found, 0.0))
-            result = self.solve(problem, value, [largest.support], quick=True)
-            if result.consistent:
-                largest = replace(largest, found=value + result.worst_margin, support=result.support)
-            else:
-                part *= 0.5
-        return largest
-
-    def _raised(self, largest: LargestMargin, results: dict[float, Result]) -> LargestMargin:
-        """The largest margin again, where a fit turned out to bear more."""
-        if self.kind == "beta":
-            return largest
-        value, result = max(results.items(), key=lambda item: item[0] + item[1].worst_margin)
-        found = value + result.worst_margin
-        return replace(largest, found=found, support=result.support) if found > largest.found else largest
-
-    def _soft_grid(self, problem: Problem, first: Result, count: int) -> dict[float, Result]:
-        """With soft margins every margin is feasible: up to the median one of the first fit."""
-        least = 0.0 if self.kind == "alpha" else 1.0
-        reach = float(np.median(np.abs(problem.margins(first.support)))) if self.kind == "alpha" else 4.0
-        values = np.linspace(least, least + reach, count)
-        return dict(zip(values.tolist(), self.along(problem, values.tolist(), quick=True), strict=True))
-
-
-def _widest(results: dict[float, Result]) -> tuple[float, float] | None:
-    """The neighbours between which the number of features falls by the largest factor."""
-    values = sorted(results)
-    pairs = list(pairwise(values))
-    fall = [_fall(results, low, high) for low, high in pairs]
-    if not pairs or max(fall) <= 0:
-        return None
-    return pairs[int(np.argmax(fall))]
-
-
-def _fall(results: dict[float, Result], low: float, high: float) -> float:
-    if high - low <= _CLOSE * high:
-        return 0.0
-    return float(np.log(max(results[low].n_selected, 1) / max(results[high].n_selected, 1)))
-
-
-def _between(low: float, high: float) -> float:
-    """The middle; the geometric one where the values are of different sizes."""
-    return float(np.sqrt(low * high)) if low > 0 and high > 4 * low else 0.5 * (low + high)
-
-
 def _splits(problem: Problem, cv: Any, seed: int) -> list[tuple[Integers, Integers]]:
     if cv is None:
         return []
@@ -449,33 +324,25 @@ def _splits(problem: Problem, cv: Any, seed: int) -> list[tuple[Integers, Intege
     return list(cv.split(np.zeros((problem.n_samples, 1)), problem.labels))
 
 
-def _fold_errors(
-    problem: Problem, splits: list[tuple[Integers, Integers]], tracer: _Tracer, values: list[float], n_jobs: int | None
-) -> list[list[float]]:
+def _fold_errors(tracer: Tracer, splits: list[tuple[Integers, Integers]], n_jobs: int | None) -> list[list[float]]:
+    """For each fold the errors at the margins of the curve."""
+    values, fresh = sorted(tracer.results), tracer.of(tracer.problem)
     errors: list[list[float]] = Parallel(n_jobs=n_jobs)(
-        delayed(_errors_of_fold)(problem, tracer, values, *split) for split in splits
+        delayed(_errors_of_fold)(fresh, values, *split) for split in splits
     )
     return errors
 
 
-def _all_side_by_side(
-    problem: Problem, splits: list[tuple[Integers, Integers]], tracer: _Tracer, values: list[float], n_jobs: int | None
-) -> list[Any]:
-    """The fits to all samples, and the errors of each fold."""
-    folds = [delayed(_errors_of_fold)(problem, tracer, values, *split) for split in splits]
-    answers: list[Any] = Parallel(n_jobs=n_jobs)([delayed(tracer.along)(problem, values), *folds])
-    return answers
-
-
-def _errors_of_fold(
-    problem: Problem, tracer: _Tracer, values: list[float], train: Integers, test: Integers
-) -> list[float]:
+def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: Integers) -> list[float]:
     """Share of the held-out samples that the fit to the others misclassifies, for each margin; NaN without a fit."""
-    part = problem.subset(train)
-    held_out = problem.matrix.take(test)
-    wanted = problem.classes[problem.labels[test]]
+    whole, part = tracer.problem, tracer.problem.subset(train)
+    held_out = whole.matrix.take(test)
+    wanted = whole.classes[whole.labels[test]]
+    fits = tracer.of(part)
+    fits.along(values, quick=True)
     errors = []
-    for result in tracer.along(part, values, quick=True):
+    for value in values:
+        result = fits.results[value]
         if not all(result.counts):
             errors.append(np.nan)
             continue
@@ -485,37 +352,44 @@ def _errors_of_fold(
     return errors
 
 
-def _put_together(
-    kind: Kind, problem: Problem, largest: LargestMargin | None, results: dict[float, Result], folds: Floats
-) -> Path:
-    values = sorted(results)
-    ordered = [results[value] for value in values]
-    bounds = np.array([result.upper_bound for result in ordered])
-    if kind == "alpha" and not problem.soft:
-        bounds = np.minimum.accumulate(bounds)  # a selection for a larger α is one for every smaller α
-    closed = [result.consistent and result.n_selected == bound for result, bound in zip(ordered, bounds, strict=True)]
-    table = pd.DataFrame(
-        {
-            kind: values,
-            "n_selected": [result.n_selected for result in ordered],
-            "upper_bound": bounds,
-            "gap": [
-                result.gap if result.soft else bound - result.n_selected
-                for result, bound in zip(ordered, bounds, strict=True)
-            ],
-            "status": ["optimal" if done else str(result.status) for result, done in zip(ordered, closed, strict=True)],
-            "worst_margin": [result.worst_margin for result in ordered],
-            "objective": [result.objective for result in ordered],
-            "objective_bound": [result.objective_bound for result in ordered],
-            "seconds": [result.seconds for result in ordered],
-        }
-    )
+def _put_together(tracer: Tracer, folds: Floats, stopped_by: str | None) -> Path:
+    kind, problem = tracer.kind, tracer.problem
+    values = sorted(tracer.results)
+    results = [tracer.results[value] for value in values]
+    table = _table(kind, problem, values, results)
     chosen, reason = None, "without cross-validation nothing is chosen"
-    if folds.size:
+    if stopped_by is not None:
+        reason = "it was interrupted before the cross-validation was done"
+    elif folds.size:
         table["cv_error"] = folds.mean(axis=0)
         table["cv_se"] = folds.std(axis=0, ddof=1) / np.sqrt(folds.shape[0])
         chosen, reason = _choose(kind, table)
-    return Path(kind, table, chosen, reason, largest, _survival(problem, results), tuple(ordered), problem)
+    ranks = _survival(problem, tracer.results)
+    return Path(kind, table, chosen, reason, tracer.largest, ranks, tuple(results), problem, stopped_by)
+
+
+def _table(kind: Kind, problem: Problem, values: list[float], results: list[Result]) -> pd.DataFrame:
+    """What the fits to all samples say, one row per margin."""
+    bounds = np.array([result.upper_bound for result in results])
+    if kind == "alpha" and not problem.soft:
+        bounds = np.minimum.accumulate(bounds)  # a selection for a larger α is one for every smaller α
+    closed = [result.consistent and result.n_selected == bound for result, bound in zip(results, bounds, strict=True)]
+    return pd.DataFrame(
+        {
+            kind: values,
+            "n_selected": [result.n_selected for result in results],
+            "upper_bound": bounds,
+            "gap": [
+                result.gap if result.soft else bound - result.n_selected
+                for result, bound in zip(results, bounds, strict=True)
+            ],
+            "status": ["optimal" if done else str(result.status) for result, done in zip(results, closed, strict=True)],
+            "worst_margin": [result.worst_margin for result in results],
+            "objective": [result.objective for result in results],
+            "objective_bound": [result.objective_bound for result in results],
+            "seconds": [result.seconds for result in results],
+        }
+    )
 
 
 def _choose(kind: Kind, table: pd.DataFrame) -> tuple[float | None, str]:

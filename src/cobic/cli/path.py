@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         written = _write(arguments.out, curve)
         if not arguments.json:
             print(f"Written to {arguments.out}: {', '.join(written)}.")
-    return common.EXIT_DONE
+    return common.EXIT_INTERRUPTED if curve.stopped_by == "interrupt" else common.EXIT_DONE
 
 
 def _numbers(option: str, text: str | None) -> Any:
@@ -115,6 +115,7 @@ def _document(curve: Curve, top: int | None) -> dict[str, Any]:
         "kind": curve.kind,
         "chosen": curve.chosen,
         "reason": curve.reason,
+        "stopped_by": curve.stopped_by,
         "largest": None if curve.largest is None else {"found": curve.largest.found, "bound": curve.largest.bound},
         "rows": json.loads(curve.table.to_json(orient="records", double_precision=15)),
     }

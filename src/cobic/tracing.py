@@ -1,0 +1,205 @@
+"""One margin after another: fits to one problem, each started from its neighbours, along given margins or a grid."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from cobic.budget import Budget
+from cobic.checks import require_whole
+from cobic.errors import InputError
+from cobic.largest import Kind, LargestMargin, largest_margin
+from cobic.matrix import Bools
+from cobic.methods import DEFAULT_METHOD, solve
+from cobic.problem import Problem
+from cobic.result import Result, Status
+
+_QUICK_PROGRAMS = 1000
+_CLOSE = 0.15
+_PUSHES = 4
+
+
+def at_margin(problem: Problem, kind: Kind, value: float) -> Problem:
+    """The problem with another α, or another β."""
+    if kind == "alpha":
+        return problem.with_margins(value, problem.beta)
+    return problem.with_margins(problem.alpha, value)
+
+
+@dataclass
+class Tracer:
+    """Solves one problem for one margin after another.
+
+    Ctrl-C is meant for all fits, not for the one at hand: it comes out as `KeyboardInterrupt`, and what was found until
+    then stays in `results` and `largest`.
+
+    Attributes
+    ----------
+    problem : Problem
+        The data, and the margin that is not varied.
+    kind : {"alpha", "beta"}
+        Which margin is varied.
+    method, time_limit, seed, options
+        How to solve, as in :func:`cobic.solve`.
+    results : dict of float to Result
+        The fit of each margin.
+    largest : LargestMargin or None
+        How far the margin can be raised, where it was asked for.
+    """
+
+    problem: Problem
+    kind: Kind
+    method: str
+    time_limit: float | None
+    seed: int
+    options: dict[str, Any]
+    results: dict[float, Result] = field(default_factory=dict)
+    largest: LargestMargin | None = None
+
+    def of(self, problem: Problem) -> "Tracer":
+        """One that has found nothing yet, for another problem."""
+        return replace(self, problem=problem, results={}, largest=None)
+
+    @property
+    def least(self) -> float:
+        """The margin that asks for nothing beyond consistency."""
+        return 0.0 if self.kind == "alpha" else 1.0
+
+    def along(self, values: Sequence[float], *, quick: bool = False) -> None:
+        """Solve for ascending values, each started from the last."""
+        problem = self.problem
+        last: list[Bools] = []
+        for value in values:
+            result = self._solve(value, last, quick=quick)
+            if not (problem.soft or result.consistent) and problem.feature_class_sizes.all():
+                # A selection that bears a large margin is a start where the last one does not lead on.
+                strong = self._largest_margin(last).support
+                result = self._solve(value, [strong, *last], quick=quick)
+            self.results[value] = result
+            last = [result.support] if result.consistent or problem.soft else last
+        self._carry_down()
+
+    def adaptive(self, count: int, start: Sequence[Bools] = ()) -> None:
+        """Solve from no margin to the largest feasible one, and between where the number of features changes most."""
+        require_whole("n_margins", count, 2)
+        first = self._solve(self.least, start)
+        if first.status == Status.INFEASIBLE:
+            message = f"there is no path: {first.reason}, which is proven; give slack_penalty for soft margins"
+            raise InputError(message)
+        if first.status == Status.UNKNOWN:
+            message = f"there is no path: {first.reason}; raise time_limit or max_programs, or give slack_penalty"
+            raise InputError(message)
+        if self.problem.soft:
+            self.along(self._soft_grid(first, count), quick=True)
+            return
+        self.results[self.least] = first
+        try:
+            self._reach_out(first)
+            self._fill_in(count)
+            self._carry_down()
+        finally:  # on Ctrl-C as well: a margin that nobody asked for and nothing was found for is no part of the curve
+            self.results = {value: result for value, result in self.results.items() if result.consistent}
+            self._raise_largest()
+
+    def _solve(self, value: float, start: Sequence[Bools] = (), *, quick: bool = False) -> Result:
+        options = dict(self.options)
+        if quick and self.method == DEFAULT_METHOD:
+            options.setdefault("max_programs", _QUICK_PROGRAMS)
+        known = [support for support in start if self.problem.counts(support).all()]
+        if known and self.method == DEFAULT_METHOD:
+            options["start"] = known
+        at = at_margin(self.problem, self.kind, value)
+        result = solve(at, self.method, self.time_limit, self.seed, **options)
+        if result.stopped_by == "interrupt":
+            self._keep_if_better(value, result)
+            raise KeyboardInterrupt
+        return result
+
+    def _keep_if_better(self, value: float, result: Result) -> None:
+        """Keep a fit that was cut short, if it found something that is not known yet."""
+        found = result.status in (Status.OPTIMAL, Status.FEASIBLE)
+        if found and (value not in self.results or result.objective > self.results[value].objective):
+            self.results[value] = result
+
+    def _largest_margin(self, known: Sequence[Bools]) -> LargestMargin:
+        with Budget(self.time_limit, None, self.problem.n_selectable) as budget:
+            largest = largest_margin(self.problem, self.kind, budget, known)
+        if budget.stopped_by == "interrupt":
+            raise KeyboardInterrupt
+        return largest
+
+    def _carry_down(self) -> None:
+        """What is found for a large margin serves the smaller ones: no fewer features there."""
+        if self.problem.soft:
+            return
+        results, values = self.results, sorted(self.results)
+        for low, high in zip(values[-2::-1], values[:0:-1], strict=True):
+            if results[high].n_selected > results[low].n_selected:
+                again = self._solve(low, [results[high].support, results[low].support], quick=True)
+                results[low] = max(results[low], again, key=lambda result: result.n_selected)
+
+    def _reach_out(self, first: Result) -> None:
+        """Find the largest margin, and solve for it."""
+        largest = self.largest = self._largest_margin([first.support])
+        if self.kind == "alpha":
+            largest = self.largest = self._pushed(largest)
+        top = float(np.nextafter(largest.found, self.least))
+        if top > self.least:
+            self.results[top] = self._solve(top, [largest.support], quick=True)
+
+    def _pushed(self, largest: LargestMargin) -> LargestMargin:
+        """Try margins between the largest that was found and its bound."""
+        part = 0.5
+        for _ in range(_PUSHES):
+            value = max(largest.found, 0.0) + part * (largest.bound - max(largest.found, 0.0))
+            result = self._solve(value, [largest.support], quick=True)
+            if result.consistent:
+                largest = replace(largest, found=value + result.worst_margin, support=result.support)
+            else:
+                part *= 0.5
+        return largest
+
+    def _fill_in(self, count: int) -> None:
+        """Solve between the neighbours that differ most, until there are enough margins."""
+        while len(self.results) < count and (gap := _widest(self.results)) is not None:
+            low, high = gap
+            nearby = [self.results[low].support, self.results[high].support]
+            middle = _between(low, high)
+            self.results[middle] = self._solve(middle, nearby, quick=True)
+
+    def _raise_largest(self) -> None:
+        """The largest margin again, where a fit turned out to bear more."""
+        if self.kind == "beta" or self.largest is None:
+            return
+        value, result = max(self.results.items(), key=lambda item: item[0] + item[1].worst_margin)
+        found = value + result.worst_margin
+        if found > self.largest.found:
+            self.largest = replace(self.largest, found=found, support=result.support)
+
+    def _soft_grid(self, first: Result, count: int) -> list[float]:
+        """With soft margins every margin is feasible: up to the median one of the first fit."""
+        reach = float(np.median(np.abs(self.problem.margins(first.support)))) if self.kind == "alpha" else 4.0
+        values: list[float] = np.linspace(self.least, self.least + reach, count).tolist()
+        return values
+
+
+def _widest(results: dict[float, Result]) -> tuple[float, float] | None:
+    """The neighbours between which the number of features falls by the largest factor."""
+    pairs = list(pairwise(sorted(results)))
+    fall = [_fall(results, low, high) for low, high in pairs]
+    if not pairs or max(fall) <= 0:
+        return None
+    return pairs[int(np.argmax(fall))]
+
+
+def _fall(results: dict[float, Result], low: float, high: float) -> float:
+    if high - low <= _CLOSE * high:
+        return 0.0
+    return float(np.log(max(results[low].n_selected, 1) / max(results[high].n_selected, 1)))
+
+
+def _between(low: float, high: float) -> float:
+    """The middle; the geometric one where the values are of different sizes."""
+    return float(np.sqrt(low * high)) if low > 0 and high > 4 * low else 0.5 * (low + high)
