@@ -3,6 +3,7 @@
 import pickle
 import tracemalloc
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -132,6 +133,60 @@ def test_infeasible_data_are_fitted_softly_with_a_warning_that_says_so():
     assert model.objective_ <= model.objective_bound_
     assert len(model.violations_) == (model.margins_ < 0).sum() > 0
     assert model.score(X, y) > 0.7
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """The searches of an estimator: method, seed and options of each."""
+    done = []
+
+    def recorded(problem, method, time_limit, seed, printer, **options):
+        done.append((method, seed, options))
+        return cobic.solve(problem, method, time_limit, seed, printer, **options)
+
+    monkeypatch.setattr("cobic.estimator.solve", recorded)
+    return done
+
+
+NOISE = np.random.default_rng(1).standard_normal((60, 8)), np.arange(60) % 2
+
+
+@pytest.mark.filterwarnings("ignore::cobic.InconsistentDataWarning")
+def test_the_soft_fit_has_the_seed_and_the_options_of_the_hard_one(searches):
+    generator = np.random.RandomState(5)
+    ConsistentBiclustering(random_state=generator, method_options={"max_programs": 30}).fit(*NOISE)
+    assert searches[0] == searches[1]
+    assert searches[0][1] == np.random.RandomState(5).randint(np.iinfo(np.int32).max)
+    assert searches[0][2] == {"max_programs": 30}
+
+
+@pytest.mark.filterwarnings("ignore::cobic.InconsistentDataWarning")
+def test_options_of_another_method_are_not_for_the_soft_fit(searches):
+    ConsistentBiclustering(method="fixed-point", method_options={"max_iterations": 3}).fit(*NOISE)
+    assert searches == [("fixed-point", 0, {"max_iterations": 3}), ("certified", 0, {})]
+
+
+def test_ctrl_c_before_a_selection_is_found_interrupts(monkeypatch):
+    begun = []
+
+    def interrupted(problem, *_arguments, **_options):
+        begun.append(problem)
+        return replace(cobic.solve(problem), status=cobic.Status.UNKNOWN, stopped_by="interrupt")
+
+    monkeypatch.setattr("cobic.estimator.solve", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ConsistentBiclustering().fit(*NOISE)
+    assert len(begun) == 1
+
+
+def test_ctrl_c_keeps_the_selection_that_was_found(expression, monkeypatch):
+    def interrupted(problem, *_arguments, **_options):
+        return replace(cobic.solve(problem), status=cobic.Status.FEASIBLE, stopped_by="interrupt")
+
+    monkeypatch.setattr("cobic.estimator.solve", interrupted)
+    model = ConsistentBiclustering().fit(expression.X, expression.y)
+    assert model.result_.stopped_by == "interrupt"
+    assert expression.problem().is_consistent(model.support_)
 
 
 def test_infeasible_data_can_be_an_error():

@@ -12,7 +12,6 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cobic.budget import OnProgress
 from cobic.errors import InconsistentDataWarning, InputError
 from cobic.matrix import Floats, as_matrix
 from cobic.methods import DEFAULT_METHOD, find_method, solve
@@ -58,7 +57,7 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
     method_options : dict, optional
         Options of the method.
     time_limit : float or None, default=60.0
-        Seconds for the search; the best selection so far is used then.
+        Seconds for the search; the best selection so far is used then, and after Ctrl-C if there is one.
     random_state : int, RandomState instance or None, default=0
         Seed of everything random.
     verbose : bool, default=False
@@ -183,10 +182,11 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         data, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype="numeric", ensure_all_finite=False)
         check_classification_targets(y)
         problem = self._problem_of(data, y, self.slack_penalty, sample_names)
-        result = self._solve(problem)
+        seed = self._seed()
+        result = self._solve(problem, self.method, seed)
         self.infeasibility_certificate_: dict[str, Any] | None = None
         if result.status in (Status.INFEASIBLE, Status.UNKNOWN):
-            problem, result = self._without_consistency(problem, result)
+            problem, result = self._without_consistency(problem, result, seed)
         self._keep(problem, result)
         return self
 
@@ -207,17 +207,21 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
             sample_names=None if sample_names is None else [str(name) for name in sample_names],
         )
 
-    def _solve(self, problem: Problem) -> Result:
-        seed = self.random_state
-        if not isinstance(seed, (int, np.integer)):
-            seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
-        options = self.method_options or {}
-        return solve(problem, self.method, self.time_limit, seed, self._printer(), **options)
+    def _seed(self) -> int:
+        """One seed for all searches of a fit: a generator would give another one each time it is asked."""
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _printer(self) -> OnProgress | None:
-        return _print_progress if self.verbose else None
+    def _solve(self, problem: Problem, method: str, seed: int) -> Result:
+        options = (self.method_options or {}) if method == self.method else {}
+        printer = _print_progress if self.verbose else None
+        result = solve(problem, method, self.time_limit, seed, printer, **options)
+        if result.stopped_by == "interrupt" and result.status not in (Status.OPTIMAL, Status.FEASIBLE):
+            raise KeyboardInterrupt  # there is nothing to keep, and Ctrl-C does not ask for another search
+        return result
 
-    def _without_consistency(self, problem: Problem, hard: Result) -> tuple[Problem, Result]:
+    def _without_consistency(self, problem: Problem, hard: Result, seed: int) -> tuple[Problem, Result]:
         """Soft margins where hard ones cannot be had; all features where a class has none to show."""
         proven = hard.status == Status.INFEASIBLE
         if proven:
@@ -236,9 +240,7 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         soft = problem.softened("auto")
         done = f"fitted with soft margins instead, slack_penalty={soft.slack_penalty:.4g}"
         warnings.warn(f"{fact}: {done}", InconsistentDataWarning, stacklevel=3)
-        method = DEFAULT_METHOD  # the one that knows soft margins
-        seed = self.random_state if isinstance(self.random_state, (int, np.integer)) else 0
-        return soft, solve(soft, method, self.time_limit, int(seed), self._printer())
+        return soft, self._solve(soft, DEFAULT_METHOD, seed)  # the method that knows soft margins
 
     def _keep(self, problem: Problem, result: Result) -> None:
         self._problem = problem
