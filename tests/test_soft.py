@@ -128,6 +128,41 @@ def test_methods_that_know_no_soft_margins_say_so(expression, method):
         cobic.solve(expression.problem(slack_penalty=1.0), method=method)
 
 
+def test_progress_tells_the_objective_and_its_bound(expression):
+    problem = expression.problem(alpha=30.0, slack_penalty="auto")
+    events = []
+    result = cobic.solve(problem, on_progress=events.append, max_programs=60)
+    assert result.history == tuple(events)
+    known = [event for event in events if event.gap is not None and event.soft]
+    assert known
+    for event in known:
+        assert event.gap == event.objective_bound - event.objective >= -1e-6
+        assert event.upper_bound == problem.n_selectable >= event.n_selected
+    objectives = [event.objective for event in events if event.objective is not None]
+    bounds = [event.objective_bound for event in events if event.objective_bound is not None]
+    assert objectives == sorted(objectives)
+    assert bounds == sorted(bounds, reverse=True)
+    assert objectives[-1] == result.objective
+    assert bounds[-1] >= result.objective_bound
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (cobic.Progress(0.5, None, 90, 3, 2), "nothing yet, at most 90; 2 open, 3 LPs, 0.5 s"),
+        (cobic.Progress(0.5, 80, 7129, 3), "80 features, at most 7129, gap 7049; 0 open, 3 LPs, 0.5 s"),
+        (cobic.Progress(1, 80, 90, 3, objective=70.25), "80 features, objective 70.25; 0 open, 3 LPs, 1.0 s"),
+        (
+            cobic.Progress(1, 80, 90, 3, 4, objective=70.25, objective_bound=71.5),
+            "80 features, objective 70.25, at most 71.5, gap 1.25; 4 open, 3 LPs, 1.0 s",
+        ),
+        (cobic.Progress(1, None, 90, 3, 4, objective_bound=71.5), "nothing yet, at most 71.5; 4 open, 3 LPs, 1.0 s"),
+    ],
+)
+def test_progress_is_one_line(event, line):
+    assert str(event) == line
+
+
 def test_violations_are_listed_worst_first(solved):
     problem, result = solved
     table = cobic.violation_table(problem, result.support)

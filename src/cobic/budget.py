@@ -45,6 +45,8 @@ class Budget:
         self._interrupted = False
         self._previous_handler: Any = None
         self._n_selected: int | None = None
+        self._objective: float | None = None
+        self._objective_bound: float | None = None
         self._upper_bound = upper_bound
         self.lps = 0
         self.stopped_by: str | None = None
@@ -63,19 +65,37 @@ class Budget:
             self.stopped_by = "time limit"
         return self.stopped_by is not None
 
-    def report(self, *, n_selected: int | None = None, upper_bound: int | None = None, boxes: int = 0) -> None:
+    def report(
+        self,
+        *,
+        n_selected: int | None = None,
+        upper_bound: int | None = None,
+        objective: float | None = None,
+        objective_bound: float | None = None,
+        boxes: int = 0,
+    ) -> None:
         """Record the state of the run and tell the listener; what is not given is as before."""
         self._n_selected = n_selected if n_selected is not None else self._n_selected
         self._upper_bound = upper_bound if upper_bound is not None else self._upper_bound
-        event = Progress(self.elapsed, self._n_selected, self._upper_bound, self.lps, boxes)
+        self._objective = objective if objective is not None else self._objective
+        self._objective_bound = objective_bound if objective_bound is not None else self._objective_bound
+        event = Progress(
+            elapsed=self.elapsed,
+            n_selected=self._n_selected,
+            upper_bound=self._upper_bound,
+            lps=self.lps,
+            boxes=boxes,
+            objective=self._objective,
+            objective_bound=self._objective_bound,
+        )
         self.history.append(event)
         if self._on_progress is not None:
             self._on_progress(event)
 
     def report_objective(self, bound: float, boxes: int) -> None:
         """Tell the listener about a bound on the objective with soft margins, where it has fallen by a feature."""
-        if math.floor(bound) < self._upper_bound:
-            self.report(upper_bound=math.floor(bound), boxes=boxes)
+        if self._objective_bound is None or math.floor(bound) < math.floor(self._objective_bound):
+            self.report(objective_bound=bound, boxes=boxes)
 
     def __enter__(self) -> Self:
         """Take over Ctrl-C."""
@@ -139,5 +159,5 @@ class SoftIncumbent:
         if objective > self.objective:
             self.support, self.objective = support.copy(), objective
             self.ceiling = self._problem.objective_ceiling(support)
-            self._budget.report(n_selected=int(support.sum()))
+            self._budget.report(n_selected=int(support.sum()), objective=objective)
         return objective

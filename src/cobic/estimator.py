@@ -370,5 +370,4 @@ def _with_everything(problem: Problem, hard: Result) -> Result:
 
 
 def _print_progress(event: Progress) -> None:
-    found = "nothing yet" if event.n_selected is None else f"{event.n_selected} features"
-    print(f"[cobic] {event.elapsed:6.1f} s: {found}, at most {event.upper_bound}")  # noqa: T201
+    print(f"[cobic] {event}")  # noqa: T201

@@ -27,13 +27,15 @@ class Progress:
     elapsed : float
         Seconds since the start.
     n_selected : int or None
-        Size of the best consistent selection so far; None if there is none yet.
+        Size of the best selection so far; None if there is none yet.
     upper_bound : int
-        No consistent selection has more features.
+        No consistent selection has more features; with soft margins, the number of features that may be selected.
     lps : int
         Linear programs solved so far.
     boxes : int
         Parts of the search that are neither settled nor given up.
+    objective, objective_bound : float or None
+        With soft margins: what the best selection so far attains, and what none exceeds; None if not yet known.
     """
 
     elapsed: float
@@ -41,11 +43,28 @@ class Progress:
     upper_bound: int
     lps: int
     boxes: int = 0
+    objective: float | None = None
+    objective_bound: float | None = None
 
     @property
-    def gap(self) -> int | None:
-        """Features between incumbent and bound; None while there is no incumbent."""
-        return None if self.n_selected is None else self.upper_bound - self.n_selected
+    def soft(self) -> bool:
+        """Whether it is about the objective of soft margins, not about the number of features."""
+        return self.objective is not None or self.objective_bound is not None
+
+    @property
+    def gap(self) -> float | None:
+        """Between the best selection and the bound, in features or objective; None while one of them is not known."""
+        best, bound = (self.objective, self.objective_bound) if self.soft else (self.n_selected, self.upper_bound)
+        return None if best is None or bound is None else bound - best
+
+    def __str__(self) -> str:
+        """The event in one line."""
+        found = "nothing yet" if self.n_selected is None else f"{self.n_selected} features"
+        objective = "" if self.objective is None else f", objective {_short(self.objective)}"
+        bound = self.objective_bound if self.soft else self.upper_bound
+        most = "" if bound is None else f", at most {_short(bound)}"
+        gap = "" if self.gap is None else f", gap {_short(self.gap)}"
+        return f"{found}{objective}{most}{gap}; {self.boxes} open, {self.lps} LPs, {self.elapsed:.1f} s"
 
 
 @dataclass(frozen=True)
@@ -163,3 +182,7 @@ class Result:
             f"<Result {self.status}: {self.n_selected} of {self.support.size} features ({counts}), {most}; "
             f"worst margin {self.worst_margin:.4g}; {self.method}, {self.seconds:.2f} s>"
         )
+
+
+def _short(value: float) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

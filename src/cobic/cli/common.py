@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.status import Status as Spinner
 
 from cobic.budget import OnProgress
 from cobic.checks import require_whole
@@ -19,7 +18,7 @@ from cobic.errors import InputError
 from cobic.io import read_groups, read_table
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.problem import Problem
-from cobic.result import Progress, Result, Status
+from cobic.result import Result, Status
 
 EXIT_DONE, EXIT_INPUT, EXIT_INFEASIBLE, EXIT_DOES_NOT_CHECK, EXIT_INTERRUPTED = 0, 2, 3, 4, 130
 
@@ -137,14 +136,7 @@ def live_progress(what: str) -> Iterator[OnProgress | None]:
         yield None
         return
     with console.status(what) as spinner:
-        yield lambda event: _show(spinner, what, event)
-
-
-def _show(spinner: Spinner, what: str, event: Progress) -> None:
-    found = "nothing yet" if event.n_selected is None else f"{event.n_selected} features"
-    gap = "" if event.gap is None else f", gap {event.gap}"
-    parts = f"{event.boxes} open, {event.lps} LPs, {event.elapsed:.1f} s"
-    spinner.update(f"{what}: {found}, at most {event.upper_bound}{gap}; {parts}")
+        yield lambda event: spinner.update(f"{what}: {event}")
 
 
 def print_json(document: dict[str, Any]) -> None:
