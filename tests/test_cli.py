@@ -401,13 +401,20 @@ def test_the_public_golub_files_are_read_as_they_are(real_data, capsys):
 
 
 def test_progress_goes_to_a_terminal_only(table):
-    script = f"{sys.executable} -m cobic select {table} --labels class --json"
+    assert "selecting" in shown_on_a_terminal(f"select {table} --labels class --json", '"n_selected"')
+    told = shown_on_a_terminal(f"path {table} --labels class --alphas 0,10 --cv 3 --json", '"kind"')
+    assert "tracing: alpha 10" in told
+    assert "of 3 folds done" in told
+
+
+def shown_on_a_terminal(arguments, answer):
+    script = f"{sys.executable} -m cobic {arguments}"
     silent = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert silent.stderr == ""
     # `script` gives the command a terminal; what it shows there is progress and the answer.
     live = subprocess.run(["script", "-qec", script, "/dev/null"], capture_output=True, text=True, check=True)
-    assert "selecting" in live.stdout
-    assert '"n_selected"' in live.stdout
+    assert answer in live.stdout
+    return live.stdout
 
 
 def test_help_shows_an_example_for_every_command(capsys):

@@ -55,6 +55,16 @@ def test_n_jobs_makes_no_difference(data):
     np.testing.assert_array_equal(one.survival.ranking, two.survival.ranking)
 
 
+@pytest.mark.parametrize("jobs", [None, 2])
+def test_progress_tells_margins_and_folds(data, jobs):
+    lines = []
+    cobic.path(data.X, data.y, alphas=ALPHAS, cv=3, n_jobs=jobs, on_progress=lines.append)
+    margins = [line for line in lines if line.startswith("alpha")]
+    assert [line for line in margins if ":" not in line] == ["alpha 0", "alpha 15", "alpha 30"]
+    assert any(line.startswith("alpha 30: ") and "features, at most" in line for line in margins)
+    assert lines[len(margins) :] == [f"cross-validation: {done} of 3 folds done" for done in range(4)]
+
+
 def test_the_default_grid_reaches_the_largest_margin(data, curve):
     values = curve.table["alpha"]
     assert values[0] == 0.0

@@ -1,6 +1,6 @@
 """The curve over a margin: how many features survive it, what that does to new samples, and which value to choose."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -174,6 +174,7 @@ def path(
     random_state: int = 0,
     n_jobs: int | None = None,
     method_options: dict[str, Any] | None = None,
+    on_progress: Callable[[str], None] | None = None,
     **choices: Any,
 ) -> Path:
     """Solve over a grid of margins, each step started from its neighbour, and say which margin to choose.
@@ -204,6 +205,8 @@ def path(
     method_options : dict, optional
         Options of the method. Unless ``max_programs`` says otherwise, ``certified`` may solve 1000 linear programs
         per fit in the folds and on a grid of its own, and as many as always where the margins are given.
+    on_progress : callable, optional
+        Called with a line of text that says at which margin it is and what was found there, or how many folds are done.
     **choices
         Further arguments of :class:`cobic.Problem`, such as `ties`, `slack_penalty` or `fixed_in`.
 
@@ -232,7 +235,8 @@ def path(
     _require_other_margin(kind, problem)
     values = None if given is None or (isinstance(given, str) and given == "auto") else _checked(kind, given)
     splits = _splits(problem, cv, random_state)
-    tracer = Tracer(problem, kind, method, time_limit, random_state, dict(method_options or {}))
+    options = dict(method_options or {})
+    tracer = Tracer(problem, kind, method, time_limit, random_state, options, on_progress=on_progress)
     folds: list[list[float]] = []
     stopped_by = None
     try:
@@ -326,10 +330,17 @@ def _splits(problem: Problem, cv: Any, seed: int) -> list[tuple[Integers, Intege
 
 def _fold_errors(tracer: Tracer, splits: list[tuple[Integers, Integers]], n_jobs: int | None) -> list[list[float]]:
     """For each fold the errors at the margins of the curve."""
-    values, fresh = sorted(tracer.results), tracer.of(tracer.problem)
-    errors: list[list[float]] = Parallel(n_jobs=n_jobs)(
-        delayed(_errors_of_fold)(fresh, values, *split) for split in splits
+    if not splits:
+        return []
+    values, silent = sorted(tracer.results), tracer.of(tracer.problem)
+    folds = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_errors_of_fold)(silent, values, *split) for split in splits
     )
+    errors: list[list[float]] = []
+    tracer.tell(f"cross-validation: 0 of {len(splits)} folds done")
+    for fold in folds:
+        errors.append(fold)
+        tracer.tell(f"cross-validation: {len(errors)} of {len(splits)} folds done")
     return errors
 
 

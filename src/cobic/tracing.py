@@ -1,13 +1,13 @@
 """One margin after another: fits to one problem, each started from its neighbours, along given margins or a grid."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from cobic.budget import Budget
+from cobic.budget import Budget, OnProgress
 from cobic.checks import require_whole
 from cobic.errors import InputError
 from cobic.largest import Kind, LargestMargin, largest_margin
@@ -47,6 +47,8 @@ class Tracer:
         The fit of each margin.
     largest : LargestMargin or None
         How far the margin can be raised, where it was asked for.
+    on_progress : callable, optional
+        Called with a line that says where it stands.
     """
 
     problem: Problem
@@ -57,10 +59,16 @@ class Tracer:
     options: dict[str, Any]
     results: dict[float, Result] = field(default_factory=dict)
     largest: LargestMargin | None = None
+    on_progress: Callable[[str], None] | None = None
 
     def of(self, problem: Problem) -> "Tracer":
-        """One that has found nothing yet, for another problem."""
-        return replace(self, problem=problem, results={}, largest=None)
+        """One that has found nothing yet and tells nothing, for another problem, perhaps in another process."""
+        return replace(self, problem=problem, results={}, largest=None, on_progress=None)
+
+    def tell(self, line: str) -> None:
+        """Tell the listener, if there is one."""
+        if self.on_progress is not None:
+            self.on_progress(line)
 
     @property
     def least(self) -> float:
@@ -111,11 +119,19 @@ class Tracer:
         if known and self.method == DEFAULT_METHOD:
             options["start"] = known
         at = at_margin(self.problem, self.kind, value)
-        result = solve(at, self.method, self.time_limit, self.seed, **options)
+        result = solve(at, self.method, self.time_limit, self.seed, self._listener(value), **options)
         if result.stopped_by == "interrupt":
             self._keep_if_better(value, result)
             raise KeyboardInterrupt
         return result
+
+    def _listener(self, value: float) -> OnProgress | None:
+        """What passes the progress of a single fit on."""
+        if self.on_progress is None:
+            return None
+        where = f"{self.kind} {value:.4g}"
+        self.tell(where)
+        return lambda event: self.tell(f"{where}: {event}")
 
     def _keep_if_better(self, value: float, result: Result) -> None:
         """Keep a fit that was cut short, if it found something that is not known yet."""
@@ -124,6 +140,7 @@ class Tracer:
             self.results[value] = result
 
     def _largest_margin(self, known: Sequence[Bools]) -> LargestMargin:
+        self.tell(f"the largest {self.kind}")
         with Budget(self.time_limit, None, self.problem.n_selectable) as budget:
             largest = largest_margin(self.problem, self.kind, budget, known)
         if budget.stopped_by == "interrupt":

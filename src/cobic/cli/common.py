@@ -4,14 +4,13 @@ import argparse
 import ast
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from cobic.budget import OnProgress
 from cobic.checks import require_whole
 from cobic.dataset import Dataset
 from cobic.errors import InputError
@@ -129,8 +128,8 @@ def _option(text: str) -> tuple[str, Any]:
 
 
 @contextmanager
-def live_progress(what: str) -> Iterator[OnProgress | None]:
-    """Show incumbent and time on standard error while it is a terminal; otherwise stay silent."""
+def live_progress(what: str) -> Iterator[Callable[[object], None] | None]:
+    """Show what is told on standard error while it is a terminal; otherwise stay silent."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None

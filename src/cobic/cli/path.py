@@ -58,24 +58,26 @@ def run(arguments: argparse.Namespace) -> int:
     data = common.read_data(arguments)
     if arguments.out is not None:
         prepare_folder(arguments.out, overwrite=arguments.force)
-    curve = path(
-        data.X,
-        [] if data.y is None else data.y,
-        alphas=_numbers("--alphas", arguments.alphas),
-        betas=_numbers("--betas", arguments.betas),
-        n_margins=arguments.n_margins,
-        cv=arguments.cv or None,
-        alpha=arguments.alpha,
-        beta=arguments.beta,
-        method=options.pop("method"),
-        time_limit=options.pop("time_limit"),
-        random_state=options.pop("seed"),
-        n_jobs=arguments.jobs,
-        method_options=options,
-        feature_names=data.feature_names,
-        sample_names=data.sample_names,
-        **common.rules(arguments, data),
-    )
+    with common.live_progress("tracing") as on_progress:
+        curve = path(
+            data.X,
+            [] if data.y is None else data.y,
+            alphas=_numbers("--alphas", arguments.alphas),
+            betas=_numbers("--betas", arguments.betas),
+            n_margins=arguments.n_margins,
+            cv=arguments.cv or None,
+            alpha=arguments.alpha,
+            beta=arguments.beta,
+            method=options.pop("method"),
+            time_limit=options.pop("time_limit"),
+            random_state=options.pop("seed"),
+            n_jobs=arguments.jobs,
+            method_options=options,
+            on_progress=on_progress,
+            feature_names=data.feature_names,
+            sample_names=data.sample_names,
+            **common.rules(arguments, data),
+        )
     _tell(arguments, curve)
     if arguments.out is not None:
         written = _write(arguments.out, curve)
