@@ -326,7 +326,7 @@ def test_a_group_without_genes_leaves_nothing_to_rank_by(tmp_path):
 
 
 def test_fits_that_find_nothing_cost_the_ranking_only(adata, model, monkeypatch):
-    def fruitless(*arguments):
+    def fruitless(*arguments, **_choices):
         message = "there is no path"
         raise InputError(message)
 

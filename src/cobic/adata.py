@@ -74,8 +74,8 @@ def select_adata(
     on_infeasible : {"soft", "raise"}, default="soft"
         If no consistent selection exists: warn with `InconsistentDataWarning` and use soft margins, or raise an error.
     ranking : bool, default=True
-        Whether to rank the genes by the margin that they survive. It takes `n_margins` more fits of at most 10 seconds
-        each, and up to 30 seconds to find the largest margin.
+        Whether to rank the genes by the margin that they survive. It takes `n_margins` + 4 more fits or a few more, and
+        a search for the largest margin, of at most 10 seconds each.
     n_margins : int, default=12
         How many margins the ranking tries.
     method : str, default="certified"
@@ -132,11 +132,10 @@ def select_adata(
     >>> import anndata
     >>> import json
     >>> import cobic
-    >>> from cobic.adata import select_adata
     >>> data = cobic.datasets.make_expression(n_features=200, seed=1)
     >>> adata = anndata.AnnData(data.X)
     >>> adata.obs["type"] = data.y
-    >>> select_adata(adata, "type", alpha=10.0, ranking=False)
+    >>> cobic.select_adata(adata, "type", alpha=10.0, ranking=False)
     >>> answer = adata.uns["cobic"]
     >>> answer["status"], bool(adata.var["cobic_selected"].sum() == answer["n_selected"])
     ('optimal', True)
@@ -287,7 +286,7 @@ def _ranking(model: ConsistentBiclustering, n_margins: int, seed: int, time_limi
     seconds = _RANKING_SECONDS if time_limit is None else min(time_limit, _RANKING_SECONDS)
     try:
         # Not model.ranking_, which knows neither the number of margins nor the time.
-        return survival(model._problem, n_margins, seed, seconds).ranking
+        return survival(model._problem, n_margins, seed, seconds, start=[model.support_]).ranking
     except InputError:  # these shorter fits may find nothing where the selection was found
         return nothing
 
