@@ -17,6 +17,7 @@ from cobic.matrix import Bools, Floats, Integers
 from cobic.methods import DEFAULT_METHOD, find_method
 from cobic.model import class_mean_weights
 from cobic.problem import Problem
+from cobic.report import feature_table
 from cobic.result import Result
 from cobic.tracing import Tracer, at_margin
 
@@ -89,18 +90,20 @@ class Path:
         InputError
             If nothing was chosen.
         """
-        if self.chosen is None:
-            message = f"no margin was chosen: {self.reason}"
-            raise InputError(message)
-        return self.results[list(self.table[self.kind]).index(self.chosen)]
+        return self.results[list(self.table[self.kind]).index(self._choice)]
 
     @property
     def chosen_problem(self) -> Problem:
         """The data with the chosen margin, for :class:`cobic.Model` and :func:`cobic.verify`."""
+        return at_margin(self.problem, self.kind, self._choice)
+
+    @property
+    def _choice(self) -> float:
+        """The chosen margin, where there must be one."""
         if self.chosen is None:
             message = f"no margin was chosen: {self.reason}"
             raise InputError(message)
-        return at_margin(self.problem, self.kind, self.chosen)
+        return self.chosen
 
     def top(self, count: int) -> pd.DataFrame:
         """The features that survive the largest margins.
@@ -119,20 +122,11 @@ class Path:
         if not is_whole(count) or count < 1:
             message = f"{count!r} features cannot be listed: give a whole number of at least 1"
             raise InputError(message)
-        problem = self.problem
         best = np.argsort(self.survival.ranking, kind="stable")[:count]
-        names: Any = np.arange(problem.n_features) if problem.feature_names is None else np.array(problem.feature_names)
-        labels = np.array([*(str(cls) for cls in problem.classes), ""])
-        means = {f"mean {cls}": mean[best] for cls, mean in zip(problem.classes, problem.class_means, strict=True)}
-        return pd.DataFrame(
-            {
-                "rank": self.survival.ranking[best],
-                "feature": names[best],
-                "class": labels[problem.feature_classes[best]],
-                "survives": self.survival.margin[best],
-                **means,
-            }
-        )
+        table = feature_table(self.problem).iloc[best].reset_index(drop=True)
+        table.insert(0, "rank", self.survival.ranking[best])
+        table.insert(3, "survives", self.survival.margin[best])
+        return table
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the number of features and the cross-validated error over the margin.

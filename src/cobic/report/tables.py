@@ -7,10 +7,29 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cobic.problem import Problem
 from cobic.result import Result
+
+
+def feature_table(problem: Problem) -> pd.DataFrame:
+    """List every feature with its class and its class means.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data.
+
+    Returns
+    -------
+    DataFrame
+        One row per feature, in the order of the data: ``feature`` (its name, or its index if it has none), ``class``
+        (empty if `ties` excludes it) and a ``mean …`` per class.
+    """
+    names = problem.feature_names if problem.feature_names is not None else range(problem.n_features)
+    means = {f"mean {cls}": mean for cls, mean in zip(problem.classes, problem.class_means, strict=True)}
+    return pd.DataFrame({"feature": names, "class": _class_names(problem)[problem.feature_classes], **means})
 
 
 def selection_table(problem: Problem, result: Result) -> pd.DataFrame:
@@ -37,11 +56,9 @@ def selection_table(problem: Problem, result: Result) -> pd.DataFrame:
     0        0     a      True     3.0     1.0
     1        1     b      True     1.0     4.0
     """
-    names = problem.feature_names if problem.feature_names is not None else range(problem.n_features)
-    labels = [*(str(cls) for cls in problem.classes), ""]  # the last one is for the class index -1
-    means = {f"mean {cls}": mean for cls, mean in zip(problem.classes, problem.class_means, strict=True)}
-    of = np.array(labels)[problem.feature_classes]
-    return pd.DataFrame({"feature": names, "class": of, "selected": result.support, **means})
+    table = feature_table(problem)
+    table.insert(2, "selected", result.support)
+    return table
 
 
 def violation_table(problem: Problem, support: ArrayLike) -> pd.DataFrame:
@@ -74,7 +91,7 @@ def violation_table(problem: Problem, support: ArrayLike) -> pd.DataFrame:
     read_as = np.full(worst.size, -1)
     if problem.counts(support).all():
         read_as = problem.means(support).argmax(axis=1)[worst]
-    labels = np.array([*(str(cls) for cls in problem.classes), ""])  # the last one is for the class index -1
+    labels = _class_names(problem)
     names = worst if problem.sample_names is None else np.array(problem.sample_names, dtype=object)[worst]
     return pd.DataFrame(
         {
@@ -158,6 +175,11 @@ def run_document(problem: Problem, result: Result, source: str, options: dict[st
         "runs": runs,
         "versions": {name: version(name) for name in ("cobic", "numpy", "scipy", "highspy", "scikit-learn")},
     }
+
+
+def _class_names(problem: Problem) -> NDArray[np.str_]:
+    """The names of the classes, and an empty one for the class index -1."""
+    return np.array([*(str(cls) for cls in problem.classes), ""])
 
 
 def _finite(value: Any) -> Any:
