@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -10,6 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cobic.comparisons import Comparisons, all_comparisons
 from cobic.constraints import read_constraints
 from cobic.errors import InputError
 from cobic.exact import exact_sum, signed_float
@@ -23,49 +23,6 @@ _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
 _EXACT_BLOCK = 1024
 _SMALLEST_SCALE = 1e-100
-
-
-@dataclass(frozen=True)
-class Comparisons:
-    """What is asked of each sample: its own class mean must exceed ``alpha + factor × (other class mean)``.
-
-    Sample j has the comparisons ``[j, :]``: one with each other class, and under ``beta_rule="sign-aware"`` a second
-    one with the factor 1/β.
-
-    Attributes
-    ----------
-    own : ndarray of shape (n,)
-        Class of the sample.
-    other : ndarray of shape (n, c)
-        Class it is compared with.
-    factor : ndarray of shape (n, c)
-        β of the sample, or 1/β.
-    inverse : ndarray of shape (c,)
-        True where the factor is 1/β.
-    alpha : ndarray of shape (n,)
-        Additive margin of the sample.
-    """
-
-    own: Integers
-    other: Integers
-    factor: Floats
-    inverse: Bools
-    alpha: Floats
-
-    def margins(self, means: Floats) -> Floats:
-        """Margins (n, c) of every comparison, for class means (n, k)."""
-        sample = np.arange(self.own.size)
-        own = means[sample, self.own]
-        return own[:, None] - self.factor * means[sample[:, None], self.other] - self.alpha[:, None]
-
-    def pull(self, multipliers: Floats) -> Floats:
-        """Weight (n, k) of each sample's class means in Σ multipliers·margins, for multipliers (n, c)."""
-        by_class = [(self.coefficients(cls) * multipliers).sum(axis=1) for cls in range(int(self.own.max()) + 1)]
-        return np.stack(by_class, axis=1)
-
-    def coefficients(self, cls: int) -> Floats:
-        """By how much each margin (n, c) moves per unit of the mean of class `cls`."""
-        return np.where(self.own == cls, 1.0, 0.0)[:, None] - np.where(self.other == cls, self.factor, 0.0)
 
 
 class Problem:
@@ -478,14 +435,8 @@ class Problem:
         raise InputError(message)
 
     def _compare_all(self) -> Comparisons:
-        others = np.array([[q for q in range(self.n_classes) if q != r] for r in range(self.n_classes)])
-        other = others[self.labels]
-        factor = np.repeat(self.beta[:, None], other.shape[1], axis=1)
-        inverse = np.zeros(other.shape[1], dtype=np.bool_)
-        if self.beta_rule == "sign-aware" and (self.beta > 1).any():
-            other, inverse = np.hstack([other, other]), np.concatenate([inverse, ~inverse])
-            factor = np.hstack([factor, 1.0 / factor])
-        return Comparisons(self.labels, other, factor, inverse, self.alpha)
+        sign_aware = self.beta_rule == "sign-aware"
+        return all_comparisons(self.labels, self.n_classes, self.alpha, self.beta, sign_aware=sign_aware)
 
     def _classify_features(self) -> None:
         member = np.zeros((self.n_samples, self.n_classes))

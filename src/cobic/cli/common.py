@@ -65,6 +65,15 @@ def add_rule_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_answer_arguments(parser: argparse.ArgumentParser, files: str) -> Any:
+    """Arguments that say where the answer goes; the group, for more of them."""
+    group = parser.add_argument_group("the answer")
+    group.add_argument("--out", type=Path, metavar="FOLDER", help=f"write {files}")
+    group.add_argument("--force", action="store_true", help="overwrite files in the folder")
+    group.add_argument("--json", action="store_true", help="print one JSON object")
+    return group
+
+
 def _penalty(text: str) -> float | str:
     """A price; other words are left to the problem, which knows "auto" and complains about the rest."""
     try:

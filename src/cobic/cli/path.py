@@ -36,16 +36,8 @@ def add_parser(commands: Any) -> None:
     common.add_rule_arguments(parser)
     common.add_method_arguments(parser, time_limit=10.0)
     parser.add_argument("--jobs", type=int, default=None, metavar="N", help="processes; -1 for one per core")
-    output = parser.add_argument_group("the answer")
+    output = common.add_answer_arguments(parser, "path.csv, ranking.csv, path.json and, with matplotlib, path.svg")
     output.add_argument("--top", type=int, metavar="N", help="list the N features that survive the largest margins")
-    output.add_argument(
-        "--out",
-        type=Path,
-        metavar="FOLDER",
-        help="write path.csv, ranking.csv, path.json and, with matplotlib, path.svg",
-    )
-    output.add_argument("--force", action="store_true", help="overwrite files in the folder")
-    output.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 
 

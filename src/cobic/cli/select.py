@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from pathlib import Path
 from typing import Any
 
 from cobic.cli import common
@@ -29,15 +28,7 @@ def add_parser(commands: Any) -> None:
     margins.add_argument("--beta", type=float, default=1.0, help="multiplicative margin, at least 1 (default: 1)")
     common.add_rule_arguments(parser)
     common.add_method_arguments(parser)
-    output = parser.add_argument_group("the answer")
-    output.add_argument(
-        "--out",
-        type=Path,
-        metavar="FOLDER",
-        help="write selection.csv, model.json, certificate.json, run.json (and violations.csv)",
-    )
-    output.add_argument("--force", action="store_true", help="overwrite files in the folder")
-    output.add_argument("--json", action="store_true", help="print one JSON object")
+    common.add_answer_arguments(parser, "selection.csv, model.json, certificate.json, run.json (and violations.csv)")
     parser.set_defaults(run=run)
 
 

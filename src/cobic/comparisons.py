@@ -1,0 +1,62 @@
+"""What is asked of each sample: comparisons of its own class mean with those of the other classes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cobic.matrix import Bools, Floats, Integers
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """What is asked of each sample: its own class mean must exceed ``alpha + factor × (other class mean)``.
+
+    Sample j has the comparisons ``[j, :]``: one with each other class, and under ``beta_rule="sign-aware"`` a second
+    one with the factor 1/β.
+
+    Attributes
+    ----------
+    own : ndarray of shape (n,)
+        Class of the sample.
+    other : ndarray of shape (n, c)
+        Class it is compared with.
+    factor : ndarray of shape (n, c)
+        β of the sample, or 1/β.
+    inverse : ndarray of shape (c,)
+        True where the factor is 1/β.
+    alpha : ndarray of shape (n,)
+        Additive margin of the sample.
+    """
+
+    own: Integers
+    other: Integers
+    factor: Floats
+    inverse: Bools
+    alpha: Floats
+
+    def margins(self, means: Floats) -> Floats:
+        """Margins (n, c) of every comparison, for class means (n, k)."""
+        sample = np.arange(self.own.size)
+        own = means[sample, self.own]
+        return own[:, None] - self.factor * means[sample[:, None], self.other] - self.alpha[:, None]
+
+    def pull(self, multipliers: Floats) -> Floats:
+        """Weight (n, k) of each sample's class means in Σ multipliers·margins, for multipliers (n, c)."""
+        by_class = [(self.coefficients(cls) * multipliers).sum(axis=1) for cls in range(int(self.own.max()) + 1)]
+        return np.stack(by_class, axis=1)
+
+    def coefficients(self, cls: int) -> Floats:
+        """By how much each margin (n, c) moves per unit of the mean of class `cls`."""
+        return np.where(self.own == cls, 1.0, 0.0)[:, None] - np.where(self.other == cls, self.factor, 0.0)
+
+
+def all_comparisons(labels: Integers, n_classes: int, alpha: Floats, beta: Floats, *, sign_aware: bool) -> Comparisons:
+    """Compare each sample with every other class; twice, with β and 1/β, where the rule is aware of signs."""
+    others = np.array([[q for q in range(n_classes) if q != r] for r in range(n_classes)])
+    other = others[labels]
+    factor = np.repeat(beta[:, None], other.shape[1], axis=1)
+    inverse = np.zeros(other.shape[1], dtype=np.bool_)
+    if sign_aware and (beta > 1).any():
+        other, inverse = np.hstack([other, other]), np.concatenate([inverse, ~inverse])
+        factor = np.hstack([factor, 1.0 / factor])
+    return Comparisons(labels, other, factor, inverse, alpha)
