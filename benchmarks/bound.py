@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 import cobic
 from benchmarks.timing import best_of, data_sets
-from cobic.relaxation import ShareRelaxation
+from cobic.relaxation import Relaxation
 
 
 def run(*, quick: bool) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ def _time_to_bound(result: cobic.Result) -> float:
 
 def _tied_program(problem: cobic.Problem, shares: Any) -> dict[str, Any]:
     """The linear program for fixed shares, whose solution must have these shares."""
-    program = ShareRelaxation(problem).program(shares)
+    program = Relaxation(problem).at_shares(shares)
     matrix = sp.csc_matrix((program.values, program.rows, program.starts), shape=(program.n_rows, program.n_columns))
     of = np.repeat(np.arange(problem.n_classes), problem.feature_class_sizes)
     ties = np.stack([(of == cls) / shares[cls] - 1.0 for cls in range(problem.n_classes - 1)])

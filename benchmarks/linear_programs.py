@@ -8,8 +8,9 @@ from scipy.optimize import linprog
 
 from benchmarks.timing import best_of, data_sets
 from cobic.budget import Budget
-from cobic.lp import LinearProgram, LpSolver
-from cobic.relaxation import ShareRelaxation, shares_of
+from cobic.lp import LpSolver
+from cobic.program import LinearProgram
+from cobic.relaxation import Relaxation, shares_of
 
 
 def run(*, quick: bool) -> list[dict[str, Any]]:
@@ -17,10 +18,10 @@ def run(*, quick: bool) -> list[dict[str, Any]]:
     rows = []
     for name, data in data_sets().items():
         problem = data.problem()
-        relaxation = ShareRelaxation(problem)
+        relaxation = Relaxation(problem)
         shares = shares_of(problem, np.ones(problem.n_features))
-        program = relaxation.program(shares)
-        moved = relaxation.program(shares + np.array([0.01, -0.01]))
+        program = relaxation.at_shares(shares)
+        moved = relaxation.at_shares(shares + np.array([0.01, -0.01]))
         repetitions = 2 if quick else 5
         theirs, other = best_of(repetitions, lambda program=program: _linprog(program))
         cold, x = best_of(repetitions, lambda program=program: LpSolver(Budget(None, None, 0)).solve(program))

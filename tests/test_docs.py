@@ -124,6 +124,7 @@ def imports(path):
                 "cli/classify.py",
                 "cli/demo.py",
                 "cli/datasets.py",
+                "cli/export.py",
                 "cli/path.py",
                 "cli/verify.py",
                 "cli/reproduce.py",

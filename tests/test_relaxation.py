@@ -6,7 +6,7 @@ from scipy.optimize import linprog
 import cobic
 from cobic.budget import Budget
 from cobic.lp import LpSolver
-from cobic.relaxation import ShareRelaxation, shares_of
+from cobic.relaxation import Relaxation, shares_of
 
 
 def make(k, seed, as_kind=np.asarray, **arguments):
@@ -35,7 +35,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES)
 def test_rows_at_the_true_shares_have_the_signs_of_the_true_margins(case):
     problem = make(seed=1, **case)
-    relaxation = ShareRelaxation(problem)
+    relaxation = Relaxation(problem)
     rng = np.random.default_rng(2)
     order = relaxation.by_feature(np.arange(1.0, problem.n_selectable + 1)).astype(int) - 1
     for _ in range(20):
@@ -44,7 +44,7 @@ def test_rows_at_the_true_shares_have_the_signs_of_the_true_margins(case):
             continue
         x = np.empty(problem.n_features)
         x[order] = support
-        rows = dense_rows(relaxation.program(shares_of(problem, support.astype(float)))) @ x
+        rows = dense_rows(relaxation.at_shares(shares_of(problem, support.astype(float)))) @ x
         margins = problem.comparisons.margins(problem.means(support))
         expected = margins * support.sum() / problem.row_scale()[:, None]
         np.testing.assert_allclose(rows, expected.ravel(), rtol=1e-9, atol=1e-9)
@@ -54,13 +54,13 @@ def test_rows_at_the_true_shares_have_the_signs_of_the_true_margins(case):
 def test_the_optimum_is_that_of_an_independent_solver(case, as_kind):
     problem = make(seed=3, as_kind=as_kind, **case)
     budget = Budget(None, None, problem.n_features)
-    relaxation, solver = ShareRelaxation(problem), LpSolver(budget)
+    relaxation, solver = Relaxation(problem), LpSolver(budget)
     shares = shares_of(problem, np.ones(problem.n_features))
     for nudge in (0.0, 0.03, -0.05):  # the later ones start from the basis of the first
         moved = shares.copy()
         moved[0] += nudge
         moved[1] -= nudge
-        program = relaxation.program(moved)
+        program = relaxation.at_shares(moved)
         x = solver.solve(program).x
         other = linprog(-np.ones(program.n_columns), -dense_rows(program), np.zeros(program.n_rows), bounds=(0, 1))
         assert x.sum() == pytest.approx(-other.fun, abs=1e-6)
@@ -79,7 +79,7 @@ def test_shares_are_positive_and_add_up_to_one():
 def test_a_solve_that_is_out_of_time_returns_nothing():
     problem = make(2, 0)
     budget = Budget(1e-9, None, problem.n_features)
-    assert LpSolver(budget).solve(ShareRelaxation(problem).program(np.array([0.5, 0.5]))) is None
+    assert LpSolver(budget).solve(Relaxation(problem).at_shares(np.array([0.5, 0.5]))) is None
     assert budget.stopped_by == "time limit"
 
 
@@ -87,6 +87,6 @@ def test_the_solver_is_interrupted_in_the_middle_of_a_program():
     rng = np.random.default_rng(0)
     problem = cobic.Problem(rng.standard_normal((300, 3000)), np.arange(300) % 2, alpha=0.2)  # many rows bind: seconds
     budget = Budget(0.3, None, problem.n_features)
-    relaxation = ShareRelaxation(problem)
-    assert LpSolver(budget).solve(relaxation.program(np.array([0.5, 0.5]))) is None
+    relaxation = Relaxation(problem)
+    assert LpSolver(budget).solve(relaxation.at_shares(np.array([0.5, 0.5]))) is None
     assert budget.elapsed < 1.5

@@ -8,6 +8,7 @@ from cobic.certified.verify import Verification, verify
 from cobic.dataset import Dataset
 from cobic.errors import DownloadError, InconsistentDataWarning, InputError, ModelError
 from cobic.estimator import ConsistentBiclustering
+from cobic.export import export_model
 from cobic.io import read_table
 from cobic.methods import solve
 from cobic.model import Model
@@ -36,6 +37,7 @@ __all__ = [
     "Status",
     "Verification",
     "datasets",
+    "export_model",
     "path",
     "read_table",
     "select_adata",

@@ -57,6 +57,11 @@ class Budget:
         """Seconds since the start."""
         return time.monotonic() - self._started
 
+    @property
+    def remaining(self) -> float:
+        """Seconds until the time limit; infinite if there is none."""
+        return self._deadline - time.monotonic()
+
     def exhausted(self) -> bool:
         """Tell whether the method must stop now; remembered as `stopped_by`."""
         if self._interrupted:

@@ -1,5 +1,6 @@
 """Checks of single parameters that several rooms make, each in the same words."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,13 @@ def require_whole(name: str, value: Any, least: int) -> int:
         message = f"{name} is {value!r}: give a whole number of at least {least}"
         raise InputError(message)
     return int(value)
+
+
+def require_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise `InputError` for a word that is not one of the choices."""
+    if value not in choices:
+        message = f"{name} is {value!r}: choose one of {', '.join(choices)}"
+        raise InputError(message)
 
 
 def require_jobs(n_jobs: Any) -> None:

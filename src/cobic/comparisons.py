@@ -1,5 +1,6 @@
 """What is asked of each sample: comparisons of its own class mean with those of the other classes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +49,15 @@ class Comparisons:
     def coefficients(self, cls: int) -> Floats:
         """By how much each margin (n, c) moves per unit of the mean of class `cls`."""
         return np.where(self.own == cls, 1.0, 0.0)[:, None] - np.where(self.other == cls, self.factor, 0.0)
+
+    def names(self, samples: Sequence[str], classes: Sequence[str]) -> list[str]:
+        """A name for every comparison, in the order of the rows of a linear program."""
+        words = ["above_inverse" if inverse else "above" for inverse in self.inverse]
+        return [
+            f"sample_{sample}_{classes[own]}_{word}_{classes[other]}"
+            for sample, own, others in zip(samples, self.own, self.other, strict=True)
+            for other, word in zip(others, words, strict=True)
+        ]
 
 
 def all_comparisons(labels: Integers, n_classes: int, alpha: Floats, beta: Floats, *, sign_aware: bool) -> Comparisons:

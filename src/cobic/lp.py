@@ -1,5 +1,6 @@
-"""Linear programs and HiGHS: the only module that knows the solver."""
+"""HiGHS: the only module that knows the solver."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from cobic.budget import Budget
 from cobic.matrix import Floats
+from cobic.program import LinearProgram
 
 # Few rows, many boxed columns, rows scaled by us: the dual simplex without presolve is the fastest here.
 _OPTIONS: dict[str, bool | int | str] = {
@@ -24,40 +26,6 @@ _OPTIONS: dict[str, bool | int | str] = {
 _TOO_SMALL_TO_INTERRUPT = 200_000
 # For the rare program on which the fast settings fail numerically.
 _CAREFUL_OPTIONS: dict[str, bool | int | str] = {"simplex_scale_strategy": 2, "presolve": "on"}
-
-
-@dataclass(frozen=True)
-class LinearProgram:
-    """Maximise gain·x subject to row_lower ≤ A x ≤ row_upper and lower ≤ x ≤ upper, with A stored by columns.
-
-    Attributes
-    ----------
-    starts, rows, values : ndarray
-        A in compressed column form; `starts` and `rows` are int32.
-    gain, lower, upper : ndarray
-        Objective and bounds of the columns.
-    row_lower, row_upper : ndarray
-        Bounds of the rows.
-    """
-
-    starts: NDArray[np.int32]
-    rows: NDArray[np.int32]
-    values: Floats
-    gain: Floats
-    lower: Floats
-    upper: Floats
-    row_lower: Floats
-    row_upper: Floats
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows of A."""
-        return self.row_lower.size
-
-    @property
-    def n_columns(self) -> int:
-        """Number of variables."""
-        return self.gain.size
 
 
 @dataclass(frozen=True)
@@ -127,9 +95,9 @@ class LpSolver:
         """Pass a program to the solver, with the basis of the last one if it has the same shape."""
         shape = (program.n_rows, program.n_columns)
         basis = self.highs.getBasis() if shape == self._shape else None
-        self._require(self.highs.passModel(*_pass_arguments(program)), "passModel")
+        _require(self.highs.passModel(*_pass_arguments(program)), "passModel")
         if basis is not None:
-            self._require(self.highs.setBasis(basis), "setBasis")
+            _require(self.highs.setBasis(basis), "setBasis")
         self._shape = shape
 
     def optimise(self) -> Any:
@@ -155,13 +123,13 @@ class LpSolver:
 
     def _set_options(self, options: dict[str, bool | int | str]) -> None:
         for name, value in options.items():
-            self._require(self.highs.setOptionValue(name, value), name)
+            _require(self.highs.setOptionValue(name, value), name)
 
-    @staticmethod
-    def _require(status: Any, what: str) -> None:
-        if status == highspy.HighsStatus.kError:
-            message = f"HiGHS refused {what}"
-            raise SolverError(message)
+
+def _require(status: Any, what: str) -> None:
+    if status == highspy.HighsStatus.kError:
+        message = f"HiGHS refused {what}"
+        raise SolverError(message)
 
 
 def _interrupt_check(budget: Budget) -> Callable[..., None]:
@@ -189,7 +157,7 @@ def _pass_arguments(program: LinearProgram) -> tuple[Any, ...]:
         program.starts,
         program.rows,
         program.values,
-        np.zeros(program.n_columns, dtype=np.int32),
+        (np.zeros(program.n_columns) if program.integer is None else program.integer).astype(np.int32),
     )
 
 
@@ -248,3 +216,107 @@ class BranchingLp:
     def restart(self, basis: Any) -> None:
         """Start the next solve from a basis."""
         self._highs.setBasis(basis)
+
+
+@dataclass(frozen=True)
+class MixedSolution:
+    """What the solver says about a program with whole columns.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n_columns,) or None
+        The best solution, within the solver's tolerances; None if none was found.
+    bound : float
+        No solution has a larger gain, as far as the solver's floating point can be trusted; −∞ if there is none.
+    settled : bool
+        Whether the solver came to an end by itself: `x` is optimal, or there is no solution.
+    nodes : int
+        Nodes of its search tree.
+    """
+
+    x: Floats | None
+    bound: float
+    settled: bool
+    nodes: int
+
+
+_LATE = 0.05  # seconds that the solver's own clock is given beyond the budget, which is asked more often
+# Closer than the defaults: in the linearised model a tolerance of 1e-6 is a good part of what one feature moves.
+_MIXED_OPTIONS: dict[str, bool | int | float | str] = {
+    "output_flag": False,
+    "threads": 1,
+    "mip_rel_gap": 0.0,
+    "mip_feasibility_tolerance": 1e-8,
+    "primal_feasibility_tolerance": 1e-9,
+}
+
+
+def solve_mixed(
+    program: LinearProgram,
+    budget: Budget,
+    *,
+    gap: float,
+    start: Floats | None = None,
+    seconds: float = math.inf,
+    on_bound: Callable[[float], None] | None = None,
+) -> MixedSolution:
+    """Solve a program with whole columns by the branch and bound of HiGHS.
+
+    Parameters
+    ----------
+    program : LinearProgram
+        The program.
+    budget : Budget
+        Asked during the solve.
+    gap : float
+        Solution and bound may be this far apart.
+    start : ndarray of shape (n_columns,), optional
+        A solution to start from.
+    seconds : float, optional
+        How long this solve may take, within the budget.
+    on_bound : callable, optional
+        Told the bound whenever the solver looks up.
+
+    Returns
+    -------
+    MixedSolution
+        What was found and what is known.
+    """
+    highs = highspy.Highs()  # type: ignore[no-untyped-call]
+    limit = max(min(seconds, budget.remaining + _LATE), 0.0)
+    for name, value in {**_MIXED_OPTIONS, "mip_abs_gap": gap, "time_limit": limit}.items():
+        _require(highs.setOptionValue(name, value), name)
+    _require(highs.passModel(*_pass_arguments(program)), "passModel")
+    if start is not None:
+        solution = highspy.HighsSolution()
+        solution.col_value = start.tolist()
+        highs.setSolution(solution)
+    highs.setCallback(_mixed_check(budget, on_bound), None)
+    kinds = highspy.cb.HighsCallbackType
+    for kind in (kinds.kCallbackMipInterrupt, kinds.kCallbackSimplexInterrupt, kinds.kCallbackIpmInterrupt):
+        highs.startCallback(kind)
+    highs.run()
+    budget.exhausted()  # takes note of a limit that the solver was the first to see
+    return _mixed_answer(highs, program)
+
+
+def _mixed_check(budget: Budget, on_bound: Callable[[float], None] | None) -> Callable[..., None]:
+    mip = int(highspy.cb.HighsCallbackType.kCallbackMipInterrupt)
+
+    def check(kind: Any, _message: str, state: Any, answer: Any, _data: Any) -> None:
+        if budget.exhausted():
+            answer.user_interrupt = True
+        elif on_bound is not None and int(kind) == mip:
+            on_bound(-state.mip_dual_bound)
+
+    return check
+
+
+def _mixed_answer(highs: Any, program: LinearProgram) -> MixedSolution:
+    status, info = highs.getModelStatus(), highs.getInfo()
+    if status == highspy.HighsModelStatus.kInfeasible:
+        return MixedSolution(None, -math.inf, settled=True, nodes=int(info.mip_node_count))
+    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    x = np.clip(np.array(highs.getSolution().col_value), program.lower, program.upper) if found else None
+    bound = -float(info.mip_dual_bound)
+    return MixedSolution(x, bound, settled=status == highspy.HighsModelStatus.kOptimal, nodes=int(info.mip_node_count))

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cobic.checks import require_choice
 from cobic.comparisons import Comparisons, all_comparisons
 from cobic.constraints import read_constraints
 from cobic.errors import InputError
@@ -111,8 +112,8 @@ class Problem:
         feature_names: Sequence[str] | None = None,
         sample_names: Sequence[str] | None = None,
     ) -> None:
-        _require_choice("ties", ties, ("first", "exclude"))
-        _require_choice("beta_rule", beta_rule, ("published", "sign-aware"))
+        require_choice("ties", ties, ("first", "exclude"))
+        require_choice("beta_rule", beta_rule, ("published", "sign-aware"))
         self.matrix: Matrix = as_matrix(X)
         self.n_samples, self.n_features = self.matrix.shape
         self.feature_names = _names("feature_names", feature_names, X, "columns", self.n_features)
@@ -507,12 +508,6 @@ class Problem:
         others = self.comparisons.other[sample]
         margins: list[Fraction] = [own - factor * means[q] - alpha for q, factor in zip(others, factors, strict=True)]
         return min(margins)
-
-
-def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        message = f"{name} is {value!r}: choose one of {', '.join(choices)}"
-        raise InputError(message)
 
 
 def _margin_vector(name: str, value: ArrayLike, least: float, n_samples: int) -> Floats:

@@ -17,9 +17,10 @@ import numpy as np
 
 from cobic.budget import Budget
 from cobic.certified.bounds import PRECISION, Cut
-from cobic.lp import LinearProgram, LpSolver
+from cobic.lp import LpSolver
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
+from cobic.program import LinearProgram
 
 _AROUND = 60
 _INCOMING = 120

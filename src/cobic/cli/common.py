@@ -46,6 +46,13 @@ def add_method_arguments(parser: argparse.ArgumentParser, time_limit: float = 60
     )
 
 
+def add_margin_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments that say by how much a class must win."""
+    group = parser.add_argument_group("the margins")
+    group.add_argument("--alpha", type=float, default=0.0, help="additive margin, at least 0 (default: 0)")
+    group.add_argument("--beta", type=float, default=1.0, help="multiplicative margin, at least 1 (default: 1)")
+
+
 def add_rule_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments that say what is asked of a selection besides its margins."""
     group = parser.add_argument_group("the rules")

@@ -23,9 +23,7 @@ def add_parser(commands: Any) -> None:
         epilog="example: cobic select leukaemia.csv --labels class --alpha 50 --out answer",
     )
     common.add_table_arguments(parser)
-    margins = parser.add_argument_group("the margins")
-    margins.add_argument("--alpha", type=float, default=0.0, help="additive margin, at least 0 (default: 0)")
-    margins.add_argument("--beta", type=float, default=1.0, help="multiplicative margin, at least 1 (default: 1)")
+    common.add_margin_arguments(parser)
     common.add_rule_arguments(parser)
     common.add_method_arguments(parser)
     common.add_answer_arguments(parser, "selection.csv, model.json, certificate.json, run.json (and violations.csv)")

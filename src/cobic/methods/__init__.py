@@ -12,7 +12,7 @@ from cobic.certified.certificate import make_certificate
 from cobic.checks import require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools
-from cobic.methods import bilevel_vns, certified, fixed_point
+from cobic.methods import bilevel_vns, certified, fixed_point, milp, sequential_binary, sequential_lp
 from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
 from cobic.result import Result, Status
@@ -52,6 +52,9 @@ class Method:
 METHODS: dict[str, Method] = {
     "certified": Method(certified.solve, "this project: the optimum and its proof", soft=True),
     "bilevel-vns": Method(bilevel_vns.solve, "Mucherino & Cafieri 2010, Algorithm 1"),
+    "sequential-binary": Method(sequential_binary.solve, "Busygin, Prokopyev & Pardalos 2005"),
+    "sequential-lp": Method(sequential_lp.solve, "after Nahapetyan, Busygin & Pardalos 2008"),
+    "milp": Method(milp.solve, "Wu's linearisation, in Busygin, Prokopyev & Pardalos 2005, solved by HiGHS", soft=True),
     "fixed-point": Method(fixed_point.solve, "after Busygin, Prokopyev & Pardalos 2005, with linear programs"),
 }
 
@@ -71,7 +74,9 @@ def solve(
     problem : Problem
         What to solve.
     method : str, default="certified"
-        ``"certified"`` (the proven optimum), ``"bilevel-vns"`` (Mucherino & Cafieri 2010) or ``"fixed-point"``.
+        ``"certified"`` (the proven optimum), ``"bilevel-vns"`` (Mucherino & Cafieri 2010), ``"sequential-binary"``
+        (Busygin, Prokopyev & Pardalos 2005), ``"sequential-lp"`` (after Nahapetyan, Busygin & Pardalos 2008),
+        ``"milp"`` (the exact mixed-integer program, by HiGHS) or ``"fixed-point"``.
     time_limit : float or None, default=60.0
         Seconds after which the best selection so far is returned; None for no limit.
     seed : int, default=0

@@ -37,13 +37,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from cobic.budget import Budget, Incumbent
-from cobic.checks import is_number, require_whole
+from cobic.checks import is_number, require_choice, require_whole
 from cobic.errors import InputError
 from cobic.lp import LpSolver
 from cobic.matrix import Bools, Floats
 from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
-from cobic.relaxation import ShareRelaxation, shares_of
+from cobic.relaxation import Relaxation, shares_of
 from cobic.repair import repair
 from cobic.result import Run
 
@@ -62,9 +62,7 @@ class _Parameters:
     def check(self) -> None:
         require_whole("restarts", self.restarts, 1)
         require_whole("max_iterations", self.max_iterations, 1)
-        if self.criterion not in ("consistent", "published"):
-            message = f"criterion is {self.criterion!r}: choose one of consistent, published"
-            raise InputError(message)
+        require_choice("criterion", self.criterion, ("consistent", "published"))
         numbers = is_number(self.starting_range) and is_number(self.max_range)
         if not (numbers and 0 < self.starting_range <= self.max_range < 1):
             message = (
@@ -139,7 +137,7 @@ class _Search:
     def __init__(self, problem: Problem, budget: Budget, parameters: _Parameters) -> None:
         self._problem, self._budget, self._parameters = problem, budget, parameters
         self._incumbent = Incumbent(problem, budget)
-        self._relaxation, self._solver = ShareRelaxation(problem), LpSolver(budget)
+        self._relaxation, self._solver = Relaxation(problem), LpSolver(budget)
         self._published = parameters.criterion == "published"
         self._largest_of_run: int | None = None
         self._runs: list[Run] = []
@@ -206,7 +204,7 @@ class _Search:
         return step
 
     def _solve_inner(self, shares: Floats) -> Bools | None:
-        solution = self._solver.solve(self._relaxation.program(shares))
+        solution = self._solver.solve(self._relaxation.at_shares(shares))
         return None if solution is None else self._relaxation.by_feature(solution.x) > 0.5
 
     def _judged(self, x: Bools, shares: Floats) -> _Step:

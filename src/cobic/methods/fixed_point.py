@@ -15,7 +15,7 @@ from cobic.lp import LpSolver
 from cobic.matrix import Floats
 from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
-from cobic.relaxation import ShareRelaxation, shares_of
+from cobic.relaxation import Relaxation, shares_of
 from cobic.repair import repair
 
 _SAME_SHARES = 1e-9
@@ -74,11 +74,11 @@ def iterate(problem: Problem, budget: Budget, incumbent: Incumbent, max_iteratio
     ndarray of shape (n_features,)
         The last fractional solution; all ones if there was none.
     """
-    relaxation, solver = ShareRelaxation(problem), LpSolver(budget)
+    relaxation, solver = Relaxation(problem), LpSolver(budget)
     x: Floats = problem.selectable.astype(np.float64)
     seen = [shares_of(problem, x)]
     for _ in range(max_iterations):
-        solution = solver.solve(relaxation.program(seen[-1]))
+        solution = solver.solve(relaxation.at_shares(seen[-1]))
         if solution is None:
             break
         x = relaxation.by_feature(solution.x)

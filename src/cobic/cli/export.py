@@ -1,0 +1,70 @@
+"""`cobic export`: the problem as a file for other solvers."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from cobic.cli import common
+from cobic.errors import InputError
+from cobic.export import export_model
+from cobic.io import write_text
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "export",
+        help="write the problem as a linear program, for CPLEX, Gurobi, SCIP, AMPL …",
+        description="Write the exact mixed-integer program, or the inner linear program of Mucherino & Cafieri (2010).",
+        epilog="example: cobic export leukaemia.csv --labels class --model linearised --format lp --out model.lp",
+    )
+    common.add_table_arguments(parser)
+    common.add_margin_arguments(parser)
+    common.add_rule_arguments(parser)
+    group = parser.add_argument_group("the model")
+    group.add_argument("--model", choices=("linearised", "inner"), default="linearised", help="default: linearised")
+    group.add_argument("--format", choices=("lp", "mps"), help="default: as the name of the file says, else lp")
+    group.add_argument("--shares", metavar="LIST", help="inner: a share per class in sorted order, as 0.54,0.46")
+    group.add_argument(
+        "--at-least",
+        type=int,
+        metavar="N",
+        help="linearised: leave out selections with fewer features; by default what the LP fixed point finds",
+    )
+    group.add_argument("--out", type=Path, metavar="FILE", help="where to write; standard output by default")
+    group.add_argument("--force", action="store_true", help="overwrite the file")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, build, write."""
+    common.require_labels(arguments)
+    shares = None if arguments.shares is None else _numbers(arguments.shares)
+    out, suffix = arguments.out, "" if arguments.out is None else arguments.out.suffix.lower().lstrip(".")
+    if out is not None and out.exists() and not arguments.force:
+        message = f"{out} exists: choose another file, or overwrite it with --force"
+        raise InputError(message)
+    data = common.read_data(arguments)
+    problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
+    text = export_model(
+        problem,
+        arguments.model,
+        arguments.format or ("mps" if suffix == "mps" else "lp"),
+        shares=shares,
+        at_least=arguments.at_least,
+    )
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        write_text(out, text)
+        print(f"Written to {out}: {len(text):,} characters.")
+    return common.EXIT_DONE
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        message = f"--shares {text!r}: write numbers with commas between them, as 0.54,0.46"
+        raise InputError(message) from None

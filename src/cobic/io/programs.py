@@ -1,0 +1,161 @@
+"""Linear programs as text, in the formats that solvers and modelling languages read."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from cobic.matrix import Floats, Integers
+from cobic.program import LinearProgram, ProgramNames
+
+_TERMS = 6  # per line: some readers give up on lines beyond 560 characters
+_LONGEST_NAME = 60
+
+
+def lp_text(program: LinearProgram, names: ProgramNames, comments: Sequence[str]) -> str:
+    """Write a program in the LP format of CPLEX, which Gurobi, SCIP, HiGHS and others read as well.
+
+    Parameters
+    ----------
+    program : LinearProgram
+        The program; a gain is maximised.
+    names : ProgramNames
+        Names of its columns and rows, as :func:`readable` makes them.
+    comments : sequence of str
+        Lines for a person, at the top.
+
+    Returns
+    -------
+    str
+        The text of the file. Numbers have all the digits that their value needs.
+    """
+    lines = [*(f"\\ {comment}" for comment in comments), "Maximize"]
+    gained = np.flatnonzero(program.gain)
+    lines += _expression("obj", gained, program.gain[gained], names, "")
+    lines.append("Subject To")
+    entries = program.entries
+    order = np.lexsort((entries.columns, entries.rows))
+    starts = np.searchsorted(entries.rows[order], np.arange(program.n_rows + 1))
+    for row, name in enumerate(names.rows):
+        mine = order[starts[row] : starts[row + 1]]
+        for suffix, relation in _relations(program, row):
+            lines += _expression(name + suffix, entries.columns[mine], entries.values[mine], names, relation)
+    lines.append("Bounds")
+    lines += [f" {_bounds(program, column, name)}" for column, name in enumerate(names.columns)]
+    if program.integer is not None:
+        whole = [name for name, integer in zip(names.columns, program.integer, strict=True) if integer]
+        lines += ["Generals", *(f" {name}" for name in whole)]
+    return "\n".join([*lines, "End"]) + "\n"
+
+
+def _relations(program: LinearProgram, row: int) -> list[tuple[str, str]]:
+    """The sides of a row: one, or two rows with names of their own where it is bounded below and above."""
+    lower, upper = float(program.row_lower[row]), float(program.row_upper[row])
+    if lower == upper:
+        return [("", f"= {lower!r}")]
+    sides = [("_least", f">= {lower!r}")] if np.isfinite(lower) else []
+    sides += [("_most", f"<= {upper!r}")] if np.isfinite(upper) else []
+    return sides if len(sides) == 2 else [("", relation) for _, relation in sides]
+
+
+def _expression(name: str, columns: Integers, values: Floats, names: ProgramNames, end: str) -> list[str]:
+    """A linear expression over several short lines."""
+    terms = [
+        f"{'-' if value < 0 else '+'} {abs(float(value))!r} {names.columns[column]}"
+        for column, value in zip(columns, values, strict=True)
+        if value
+    ]
+    parts = [" ".join(terms[start : start + _TERMS]) for start in range(0, len(terms), _TERMS)] or ["0"]
+    parts[0] = f"{name}: {parts[0]}"
+    parts[-1] = f"{parts[-1]} {end}".rstrip()
+    return [f" {part}" for part in parts]
+
+
+def _bounds(program: LinearProgram, column: int, name: str) -> str:
+    lower, upper = float(program.lower[column]), float(program.upper[column])
+    return f"{lower!r} <= {name} <= {upper!r}" if np.isfinite(upper) else f"{name} >= {lower!r}"
+
+
+def mps_text(program: LinearProgram, names: ProgramNames, comments: Sequence[str]) -> str:
+    """Write a program in free MPS format, which every solver reads.
+
+    Parameters
+    ----------
+    program : LinearProgram
+        The program; a gain is maximised, which the section OBJSENSE says.
+    names : ProgramNames
+        Names of its columns and rows, as :func:`readable` makes them.
+    comments : sequence of str
+        Lines for a person, at the top.
+
+    Returns
+    -------
+    str
+        The text of the file. Numbers have all the digits that their value needs.
+    """
+    lines = [*(f"* {comment}" for comment in comments), "NAME cobic", "OBJSENSE", "    MAX", "ROWS", " N  obj"]
+    lower, upper = program.row_lower, program.row_upper
+    kinds = np.select([lower == upper, np.isfinite(lower)], ["E", "G"], "L")
+    lines += [f" {kind}  {name}" for kind, name in zip(kinds, names.rows, strict=True)]
+    lines += ["COLUMNS", *_mps_columns(program, names), "RHS"]
+    sides = np.where(kinds == "L", upper, lower)
+    lines += [f"    RHS  {name}  {float(side)!r}" for name, side in zip(names.rows, sides, strict=True) if side]
+    ranges = np.where((kinds == "G") & np.isfinite(upper), upper - np.where(kinds == "G", lower, 0.0), 0.0)
+    if ranges.any():
+        lines.append("RANGES")
+        lines += [f"    RNG  {name}  {float(width)!r}" for name, width in zip(names.rows, ranges, strict=True) if width]
+    lines.append("BOUNDS")
+    for column, name in enumerate(names.columns):
+        lines.append(f" LO BND  {name}  {float(program.lower[column])!r}")
+        if np.isfinite(program.upper[column]):
+            lines.append(f" UP BND  {name}  {float(program.upper[column])!r}")
+    return "\n".join([*lines, "ENDATA"]) + "\n"
+
+
+def _mps_columns(program: LinearProgram, names: ProgramNames) -> Iterator[str]:
+    integer = np.zeros(program.n_columns, dtype=np.bool_) if program.integer is None else program.integer
+    inside = False
+    for column, name in enumerate(names.columns):
+        if bool(integer[column]) != inside:
+            inside = not inside
+            yield f"    MARKER  'MARKER'  '{'INTORG' if inside else 'INTEND'}'"
+        if program.gain[column]:
+            yield f"    {name}  obj  {float(program.gain[column])!r}"
+        for place in range(program.starts[column], program.starts[column + 1]):
+            if program.values[place]:
+                yield f"    {name}  {names.rows[program.rows[place]]}  {float(program.values[place])!r}"
+    if inside:
+        yield "    MARKER  'MARKER'  'INTEND'"
+
+
+def readable(names: Sequence[str]) -> list[str]:
+    """Turn names into ones that mean nothing but themselves in a file, all different.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Any names; what they begin with must be a letter.
+
+    Returns
+    -------
+    list of str
+        Letters, digits and underscores; a number at the end tells apart what would be the same.
+
+    Examples
+    --------
+    >>> readable(["x_HLA-A", "x_HLA A", "x_B"])
+    ['x_HLA_A', 'x_HLA_A_2', 'x_B']
+    """
+    plain = [re.sub(r"[^A-Za-z0-9_]", "_", name)[:_LONGEST_NAME] for name in names]
+    taken: set[str] = set(plain)
+    met: dict[str, int] = {}
+    unique = []
+    for name in plain:
+        met[name] = met.get(name, 0) + 1
+        chosen = name
+        while met[name] > 1 and chosen in taken:
+            chosen = f"{name}_{met[name]}"
+            met[name] += chosen in taken
+        taken.add(chosen)
+        unique.append(chosen)
+    return unique

@@ -1,0 +1,118 @@
+"""The published rivals and the general solver: what they claim is true, and they do what their sources say."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cobic
+from cobic.relaxation import Relaxation
+from oracle import Oracle
+from strategies import TAME, instances, margins
+
+
+@settings(max_examples=250, deadline=None)
+@given(data=st.data(), instance=instances(values=TAME, max_features=7), warm=st.booleans())
+def test_milp_proves_the_optimum_of_brute_force_and_of_certified(data, instance, warm):
+    X, y = instance
+    alpha, beta = data.draw(margins(len(y)))
+    problem = cobic.Problem(X, y, alpha, beta)
+    best = Oracle(X, y, alpha, beta).optimum()
+    result = cobic.solve(problem, method="milp", warm_start=warm)
+    assert result.upper_bound == best == cobic.solve(problem).upper_bound
+    assert result.status == ("optimal" if best else "infeasible")
+    assert result.n_selected == best
+
+
+@settings(max_examples=60, deadline=None)
+@given(instance=instances(values=TAME, max_features=6), price=st.sampled_from([0.3, 1.0, 4.0]), warm=st.booleans())
+def test_milp_with_soft_margins_proves_the_best_objective(instance, price, warm):
+    X, y = instance
+    problem = cobic.Problem(X, y, slack_penalty=price)
+    best = Oracle(X, y).soft_optimum(price)
+    result = cobic.solve(problem, method="milp", warm_start=warm)
+    if not problem.feature_class_sizes.all():
+        assert result.status == "infeasible"
+        return
+    assert result.objective == pytest.approx(float(best), abs=1e-5)
+    assert result.objective_bound == pytest.approx(float(best), abs=1e-5)
+    assert result.objective_bound >= float(best) - 1e-5
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), instance=instances(values=TAME, max_features=6))
+def test_milp_keeps_groups_together(data, instance):
+    X, y = instance
+    groups = data.draw(st.lists(st.sampled_from(["g", "h", None]), min_size=X.shape[1], max_size=X.shape[1]))
+    oracle = Oracle(X, y, groups=groups)
+    problem = cobic.Problem(X, y, groups=groups)
+    assert cobic.solve(problem, method="milp").n_selected == oracle.optimum()
+    for method in ("sequential-binary", "sequential-lp"):
+        result = cobic.solve(problem, method=method)
+        assert result.consistent == oracle.is_consistent(result.support)
+
+
+def test_milp_reports_how_its_bound_comes_down(expression):
+    problem = cobic.Problem(expression.X[:, :150], expression.y)
+    events = []
+    result = cobic.solve(problem, method="milp", time_limit=20, on_progress=events.append)
+    bounds = [event.upper_bound for event in events]
+    assert bounds == sorted(bounds, reverse=True)
+    assert bounds[-1] == result.upper_bound < problem.n_features
+    assert result.upper_bound >= cobic.solve(problem).n_selected
+    assert "HiGHS" in result.reason or result.gap > 0
+
+
+def test_a_settled_sequence_of_binary_programs_has_the_counts_it_assumed(expression):
+    problem = cobic.Problem(expression.X[:, :100], expression.y)
+    result = cobic.solve(problem, method="sequential-binary")
+    program = Relaxation(problem).at_counts(np.array(result.counts), 0.0)
+    A = np.zeros((program.n_rows, program.n_columns))
+    entries = program.entries
+    A[entries.rows, entries.columns] = entries.values
+    x = result.support[Relaxation(problem).features]
+    assert result.consistent
+    # With the true counts in place of z, the rows of the program are the margins themselves.
+    scaled = A @ x * problem.row_scale() / problem.n_features
+    np.testing.assert_allclose(scaled, problem.margins(result.support), rtol=1e-9, atol=1e-9)
+
+
+def test_the_tangent_touches_the_means_and_their_slopes():
+    rng = np.random.default_rng(1)
+    problem = cobic.Problem(rng.integers(-9, 20, (6, 12)).astype(float), [0, 0, 1, 1, 2, 2], alpha=0.5, beta=1.5)
+    relaxation, x = Relaxation(problem), rng.random(12)
+    program = relaxation.tangent(x, 0.0)
+    A = np.zeros((program.n_rows, program.n_columns))
+    entries = program.entries
+    A[entries.rows, entries.columns] = entries.values
+
+    def true_margins(weights):
+        counts = np.bincount(problem.feature_classes, weights, minlength=3)
+        return problem.comparisons.margins(problem.sums(weights) / counts)
+
+    def tangent_margins(weights):
+        rows = A @ weights[relaxation.features] - program.row_lower
+        return rows.reshape(6, -1) * problem.row_scale()[:, None] / 12
+
+    np.testing.assert_allclose(tangent_margins(x), true_margins(x))
+    step = 1e-6 * rng.standard_normal(12)
+    slope = (true_margins(x + step) - true_margins(x - step)) / 2
+    np.testing.assert_allclose(tangent_margins(x + step) - tangent_margins(x), slope, rtol=1e-4, atol=1e-10)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("margin", [{}, {"beta": 1.1}], ids=["alpha 0", "beta 1.1"])
+def test_sequential_binary_reaches_a_consistent_selection_of_golub(golub, margin):
+    problem = golub.problem(**margin)
+    result = cobic.solve(problem, method="sequential-binary", time_limit=120, program_seconds=60)
+    assert result.status == "feasible"
+    assert problem.is_consistent(result.support)
+    assert result.n_selected >= 0.99 * cobic.solve(problem).n_selected
+
+
+@pytest.mark.real_data
+def test_sequential_lp_keeps_more_of_golub_than_was_published(golub):
+    for margin, published in (({}, 7024), ({"alpha": 70.0}, 6960), ({"beta": 2.0}, 5905)):
+        result = cobic.solve(golub.problem(**margin), method="sequential-lp")
+        assert result.consistent
+        assert result.n_selected >= published
