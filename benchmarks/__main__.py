@@ -1,6 +1,7 @@
-"""Run measurements: each compares cobic with something else in the same run and prints ratios.
+"""Run measurements: each compares cobic with something else in the same run.
 
-``python -m benchmarks [--only NAME] [--quick]``; results go to ``benchmarks/results/NAME.json`` as well.
+Results go to ``benchmarks/results``: ``NAME.json`` with all figures and the facts without which they mean nothing,
+``NAME.md`` with a table, ``NAME.svg`` with a plot where there is one.
 """
 
 import argparse
@@ -8,73 +9,132 @@ import json
 import os
 import platform
 import sys
-from importlib.metadata import version
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from benchmarks import (
     accuracy,
-    bound,
-    certified_rows,
+    alternatives,
+    exact_check,
     exactness,
     few_features,
     label_errors,
-    linear_programs,
-    methods,
     path,
+    quality,
+    speed,
 )
 
-SUITES = {
-    "bound": bound.run,
-    "certified": certified_rows.run,
-    "linear-programs": linear_programs.run,
-    "exact-check": exactness.run,
-    "methods": methods.run,
-    "path": path.run,
-    "accuracy": accuracy.run,
-    "few-features": few_features.run,
-    "label-errors": label_errors.run,
-}
+Rows = list[dict[str, Any]]
 RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("cobic", "numpy", "scipy", "highspy", "scikit-learn", "pyscipopt", "boruta", "mrmr-selection")
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One set of measurements.
+
+    Attributes
+    ----------
+    run : callable
+        Measures; one dictionary per line.
+    table : callable, optional
+        Turns the lines into those of a table for a person.
+    plot : callable, optional
+        Draws them into a figure.
+    """
+
+    run: Callable[..., Rows]
+    table: Callable[[Rows], Rows] | None = None
+    plot: Callable[[Rows, Any], None] | None = None
+
+
+SUITES = {
+    "quality": Suite(quality.run, quality.table, quality.plot),
+    "exactness": Suite(exactness.run, exactness.table, exactness.plot),
+    "speed": Suite(speed.run, None, speed.plot),
+    "alternatives": Suite(alternatives.run, None, alternatives.plot),
+    "path": Suite(path.run),
+    "exact-check": Suite(exact_check.run),
+    "few-features": Suite(few_features.run),
+    "label-errors": Suite(label_errors.run),
+    "accuracy": Suite(accuracy.run),
+}
 
 
 def facts() -> dict[str, Any]:
     """The machine and the versions, without which a figure means nothing."""
-    packages = ("cobic", "numpy", "scipy", "highspy")
     return {
         "python": platform.python_version(),
         "machine": platform.machine(),
+        "processor": _processor(),
         "cores": os.cpu_count(),
-        "versions": {name: version(name) for name in packages},
+        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
+        "seed": SEED,
+        "versions": {name: _version(name) for name in PACKAGES},
     }
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def main() -> int:
     """Run the suites that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--only", choices=SUITES, help="run one suite")
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions and rows")
+    parser.add_argument("--only", choices=SUITES, action="append", help="run one suite (repeatable)")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions and rows: a few minutes in all")
     arguments = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
-    for name, suite in SUITES.items():
-        if arguments.only in (None, name):
-            print(f"== {name}")
-            rows = suite(quick=arguments.quick)
-            _print_rows(rows)
-            document = {"suite": name, "quick": arguments.quick, **facts(), "rows": rows}
-            (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2) + "\n")
+    for name in arguments.only or SUITES:
+        print(f"== {name}", flush=True)
+        begin = time.perf_counter()
+        rows = SUITES[name].run(quick=arguments.quick)
+        seconds = time.perf_counter() - begin
+        document = {"suite": name, "quick": arguments.quick, "seconds": seconds, **facts(), "rows": rows}
+        (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        _present(name, document)
+        print(f"== {name}: {seconds:.0f} s", flush=True)
     return 0
 
 
-def _print_rows(rows: list[dict[str, Any]]) -> None:
-    headings = list(rows[0])
-    cells = [[_cell(row[heading]) for heading in headings] for row in rows]
-    widths = [max(len(line[column]) for line in [headings, *cells]) for column in range(len(headings))]
-    for line in [headings, *cells]:
-        print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
+def _present(name: str, document: dict[str, Any]) -> None:
+    """Write the table and the plot of a suite, and print the table."""
+    suite, rows = SUITES[name], document["rows"]
+    skipped = len(rows[0]) == 1  # no data to measure on
+    table = _markdown(rows if skipped or suite.table is None else suite.table(rows))
+    known = {key: value for key, value in document.items() if key != "rows"}
+    (RESULTS / f"{name}.md").write_text(f"{table}\n{json.dumps(known, ensure_ascii=False)}\n")
+    print(table)
+    if suite.plot is not None and not skipped:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(10, 5.5), layout="constrained")
+        suite.plot(rows, figure)
+        figure.savefig(RESULTS / f"{name}.svg")
+
+
+def _markdown(rows: Rows) -> str:
+    headings = list(dict.fromkeys(heading for row in rows for heading in row))
+    lines = [headings, ["---"] * len(headings), *([_cell(row.get(heading)) for heading in headings] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

@@ -22,6 +22,7 @@ X = np.array(
     ]
 )
 Y = ["sick", "sick", "sick", "well", "well", "well"]
+SHOWN = False
 NAMES = ["HLA-A", "HLA A", "3' UTR <x>", "e5", "β2M", "end"]
 
 
@@ -32,7 +33,7 @@ def problem():
 
 def highs_reads(path):
     highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("output_flag", SHOWN)
     assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
     highs.setOptionValue("mip_rel_gap", 0.0)
     highs.run()
@@ -52,14 +53,14 @@ def scip_reads(path):
     return model.getObjVal(), values, n_rows
 
 
-@pytest.mark.parametrize("format", ["lp", "mps"])
+@pytest.mark.parametrize("file_format", ["lp", "mps"])
 @pytest.mark.parametrize("price", [float("inf"), 2.0], ids=["hard", "soft"])
-def test_two_readers_find_the_optimum_of_brute_force(tmp_path, format, price):
+def test_two_readers_find_the_optimum_of_brute_force(tmp_path, file_format, price):
     problem = cobic.Problem(X, Y, alpha=0.4, feature_names=NAMES, slack_penalty=price)
     oracle = Oracle(X, Y, alpha=0.4)
     best = float(oracle.soft_optimum(price)) if problem.soft else oracle.optimum()
-    path = tmp_path / f"model.{format}"
-    path.write_text(cobic.export_model(problem, "linearised", format), encoding="utf-8")
+    path = tmp_path / f"model.{file_format}"
+    path.write_text(cobic.export_model(problem, "linearised", file_format), encoding="utf-8")
     (ours, mine, rows), (theirs, other, more_rows) = highs_reads(path), scip_reads(path)
     assert ours == pytest.approx(best, abs=1e-6)
     assert theirs == pytest.approx(best, abs=1e-6)
@@ -69,10 +70,10 @@ def test_two_readers_find_the_optimum_of_brute_force(tmp_path, format, price):
     assert problem.objective(selected) == pytest.approx(best)
 
 
-@pytest.mark.parametrize("format", ["lp", "mps"])
-def test_two_readers_agree_on_the_inner_program(tmp_path, problem, format):
-    path = tmp_path / f"inner.{format}"
-    path.write_text(cobic.export_model(problem, "inner", format, shares=[2, 1]), encoding="utf-8")
+@pytest.mark.parametrize("file_format", ["lp", "mps"])
+def test_two_readers_agree_on_the_inner_program(tmp_path, problem, file_format):
+    path = tmp_path / f"inner.{file_format}"
+    path.write_text(cobic.export_model(problem, "inner", file_format, shares=[2, 1]), encoding="utf-8")
     ours, theirs = highs_reads(path), scip_reads(path)
     assert ours[0] == pytest.approx(theirs[0], abs=1e-6)
     # By hand, from the definition: shares 2/3 and 1/3.
@@ -91,10 +92,10 @@ def test_the_relaxation_of_golub_survives_the_round_trip(tmp_path, golub):
     assert highs_reads(path)[0] == pytest.approx(cobic.solve(problem).n_selected, abs=1e-6)
 
 
-@pytest.mark.parametrize("format", ["lp", "mps"])
+@pytest.mark.parametrize("file_format", ["lp", "mps"])
 @pytest.mark.parametrize("model", ["linearised", "inner"])
-def test_files_have_short_lines_plain_names_and_say_what_they_are(problem, model, format):
-    text = cobic.export_model(problem, model, format)
+def test_files_have_short_lines_plain_names_and_say_what_they_are(problem, model, file_format):
+    text = cobic.export_model(problem, model, file_format)
     assert text.isascii()
     assert max(map(len, text.splitlines())) <= 560
     assert "6 samples, 6 features (of classes sick: 2, well: 4)" in text

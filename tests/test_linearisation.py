@@ -81,7 +81,8 @@ def test_groups_and_fixed_features_are_in_the_program():
 
 def test_ranges_follow_from_the_sizes_of_the_classes():
     rng = np.random.default_rng(0)
-    X = np.hstack([rng.random((4, 7)) + np.array([[3], [3], [0], [0]]), rng.random((4, 5)) + [[0], [0], [3], [3]]])
+    high = np.array([[3.0], [3.0], [0.0], [0.0]])
+    X = np.hstack([rng.random((4, 7)) + high, rng.random((4, 5)) + 3.0 - high])
     problem = cobic.Problem(X, list("aabb"))
     counts = CountRange.of(problem, 9)
     assert (counts.low.tolist(), counts.high.tolist()) == ([4, 2], [7, 5])

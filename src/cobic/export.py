@@ -75,7 +75,8 @@ def export_model(
         if shares is not None:
             message = "shares belong to the inner model: leave them out, or use model='inner'"
             raise InputError(message)
-        program, names, comments = _linearised(problem, _checked_size(problem, at_least))
+        linearisation, names, comments = linearised_model(problem, _checked_size(problem, at_least))
+        program = linearisation.program
     return _TEXT[format](program, names, [*_header(problem), *comments])
 
 
@@ -93,7 +94,21 @@ def _inner(problem: Problem, shares: Floats) -> tuple[LinearProgram, ProgramName
     return relaxation.at_shares(shares), ProgramNames(columns, rows), comments
 
 
-def _linearised(problem: Problem, at_least: int) -> tuple[LinearProgram, ProgramNames, list[str]]:
+def linearised_model(problem: Problem, at_least: int) -> tuple[Linearisation, ProgramNames, list[str]]:
+    """The mixed-integer program of a problem, with names and comments for a file.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem; every class has features.
+    at_least : int
+        Selections with fewer features are left out.
+
+    Returns
+    -------
+    tuple of Linearisation, ProgramNames and list of str
+        The model, the names of its columns and rows, what there is to say about it.
+    """
     counts = CountRange.of(problem, at_least)
     model = Linearisation(problem, counts)
     features = [_feature_name(problem, feature) for feature in model.features]
@@ -113,7 +128,7 @@ def _linearised(problem: Problem, at_least: int) -> tuple[LinearProgram, Program
     ]
     if problem.soft:
         comments.append("slack_SAMPLE: the violation of its margin, in the unit of its rows.")
-    return model.program, names, comments
+    return model, names, comments
 
 
 def _header(problem: Problem) -> list[str]:

@@ -126,6 +126,8 @@ class Result:
         Name of the method.
     seconds : float
         Wall-clock time.
+    lps : int
+        Linear programs solved; the 0-1 programs of ``"sequential-binary"``; nodes of the search of ``"milp"`` as well.
     history : tuple of Progress
         How incumbent and bound moved.
     runs : tuple of Run
@@ -150,6 +152,7 @@ class Result:
     classes: tuple[Any, ...]
     method: str
     seconds: float
+    lps: int = 0
     history: tuple[Progress, ...] = ()
     runs: tuple[Run, ...] = ()
     stopped_by: str | None = None

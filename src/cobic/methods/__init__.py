@@ -190,6 +190,7 @@ def _judge(problem: Problem, method: str, outcome: Outcome, budget: Budget) -> R
         classes=tuple(problem.classes.tolist()),
         method=method,
         seconds=budget.elapsed,
+        lps=budget.lps,
         history=tuple(budget.history),
         runs=outcome.runs,
         stopped_by=budget.stopped_by,
