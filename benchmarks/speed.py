@@ -14,7 +14,8 @@ from cobic.relaxation import Relaxation
 SEED = 0
 FEATURES = (1_000, 3_000, 10_000, 30_000, 100_000)
 SAMPLES = (20, 60, 200, 600, 2_000)
-CAP = 120.0
+DRAWS = 3  # of synthetic data per size: how hard an instance is varies more than its size tells
+CAP = 60.0
 GRACE = 60.0
 
 
@@ -22,7 +23,8 @@ def run(*, quick: bool) -> list[dict[str, Any]]:
     """Lines of three kinds: against `linprog`, growth with features, growth with samples; and the fitted exponents."""
     rows = [_against_linprog(name, data, 2 if quick else 5) for name, data in data_sets().items()]
     for kind, sizes in (("features", FEATURES), ("samples", SAMPLES)):
-        grown = [_grown(kind, size) for size in sizes[: 3 if quick else None]]
+        draws = range(1 if quick else DRAWS)
+        grown = [_grown(kind, size, seed) for size in sizes[: 3 if quick else None] for seed in draws]
         rows += grown
         rows.append(_fitted(kind, grown))
     return rows
@@ -74,10 +76,10 @@ def _tied_program(problem: cobic.Problem, shares: Any) -> dict[str, Any]:
     }
 
 
-def _grown(kind: str, size: int) -> dict[str, Any]:
-    """One size, in a process apart."""
+def _grown(kind: str, size: int, seed: int) -> dict[str, Any]:
+    """One instance, in a process apart."""
     features, samples = (size, 40) if kind == "features" else (2_000, size)
-    ended = alone(_solved, (features, samples), CAP + GRACE)
+    ended = alone(_solved, (features, samples, seed), CAP + GRACE)
     nothing = {"kept": None, "bound": None, "ended": ended.how, "bound s": None, "whole s": ended.seconds}
     answer = nothing if ended.value is None else ended.value
     empty = dict.fromkeys(("linprog s", "bound/linprog", "whole/linprog"))
@@ -87,10 +89,10 @@ def _grown(kind: str, size: int) -> dict[str, Any]:
     return row
 
 
-def _solved(item: tuple[int, int]) -> dict[str, Any]:
-    features, samples = item
+def _solved(item: tuple[int, int, int]) -> dict[str, Any]:
+    features, samples, seed = item
     sizes = (samples - samples // 3, samples // 3)
-    data = cobic.datasets.make_expression(features, class_sizes=sizes, test_sizes=None, seed=SEED)
+    data = cobic.datasets.make_expression(features, class_sizes=sizes, test_sizes=None, seed=seed)
     problem = data.problem()
     result = cobic.solve(problem, time_limit=CAP, seed=SEED)
     checking, checked = best_of(1, lambda: cobic.verify(problem, result.certificate))
@@ -121,7 +123,10 @@ def plot(rows: list[dict[str, Any]], figure: Any) -> None:
     for panel, kind in zip(figure.subplots(1, 2, sharey=True), ("features", "samples"), strict=True):
         mine = [row for row in rows if row["what"] == f"growth with {kind}" and row["bound s"]]
         for column, label in (("bound s", "bound"), ("whole s", "whole"), ("verify s", "verify")):
-            panel.plot([row[kind] for row in mine], [row[column] for row in mine], "o-", label=label)
+            sizes = sorted({row[kind] for row in mine})
+            middle = [np.median([row[column] for row in mine if row[kind] == size]) for size in sizes]
+            lines = panel.plot(sizes, middle, "-", label=label)
+            panel.plot([row[kind] for row in mine], [row[column] for row in mine], ".", color=lines[0].get_color())
         slope = next((row["exponent"] for row in rows if row["what"] == f"exponent in {kind}"), None)
         fitted = "" if slope is None else f", bound grows with exponent {slope:.2f}"
         panel.set(xscale="log", yscale="log", xlabel=kind, title=f"growth with {kind}{fitted}")

@@ -80,7 +80,7 @@ class Tracer:
         problem = self.problem
         last: list[Bools] = []
         for value in values:
-            result = self._solve(value, last, quick=quick)
+            result = self.results.get(value) or self._solve(value, last, quick=quick)
             if not (problem.soft or result.consistent) and problem.feature_class_sizes.all():
                 # A selection that bears a large margin is a start where the last one does not lead on.
                 strong = self._largest_margin(last).support
@@ -99,10 +99,10 @@ class Tracer:
         if first.status == Status.UNKNOWN:
             message = f"there is no path: {first.reason}; raise time_limit or max_programs, or give slack_penalty"
             raise InputError(message)
+        self.results[self.least] = first
         if self.problem.soft:
             self.along(self._soft_grid(first, count), quick=True)
             return
-        self.results[self.least] = first
         try:
             self._reach_out(first)
             self._fill_in(count)
@@ -113,7 +113,7 @@ class Tracer:
 
     def _solve(self, value: float, start: Sequence[Bools] = (), *, quick: bool = False) -> Result:
         options = dict(self.options)
-        if quick and self.method == DEFAULT_METHOD:
+        if quick and self.method == DEFAULT_METHOD and not self.problem.soft:  # with soft margins few are the default
             options.setdefault("max_programs", _QUICK_PROGRAMS)
         known = [support for support in start if self.problem.counts(support).all()]
         if known and self.method == DEFAULT_METHOD:
