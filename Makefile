@@ -15,8 +15,9 @@ lint: .venv/.dev-ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/.dev-ready
-	$(BIN)/python -m benchmarks
+# All measurements take more than an hour, make bench ARGS=--quick a few minutes.
+bench: .venv/.bench-ready
+	$(BIN)/python -m benchmarks $(ARGS)
 
 clean:
 	rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -27,6 +28,10 @@ clean:
 .venv/.run-ready: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
+
+.venv/.bench-ready: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	touch $@ .venv/.run-ready
 
 .venv/.dev-ready: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
