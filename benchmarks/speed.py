@@ -26,7 +26,7 @@ def run(*, quick: bool) -> list[dict[str, Any]]:
         draws = range(1 if quick else DRAWS)
         grown = [_grown(kind, size, seed) for size in sizes[: 3 if quick else None] for seed in draws]
         rows += grown
-        rows.append(_fitted(kind, grown))
+        rows += [_fitted(kind, grown, column) for column in ("first bound s", "whole s")]
     return rows
 
 
@@ -45,6 +45,8 @@ def _against_linprog(name: str, data: cobic.Dataset, repetitions: int) -> dict[s
         "kept": result.n_selected,
         "bound": result.upper_bound,
         "ended": str(result.status),
+        "first bound": _first_bound(result)[1],
+        "first bound s": _first_bound(result)[0],
         "bound s": ours,
         "whole s": whole,
         "linprog s": theirs,
@@ -54,6 +56,13 @@ def _against_linprog(name: str, data: cobic.Dataset, repetitions: int) -> dict[s
         "verified": checked.ok,
         "exponent": None,
     }
+
+
+def _first_bound(result: cobic.Result) -> tuple[float, int]:
+    """When multipliers had first proven a bound, before any branching on features, and which."""
+    trivial = result.support.size
+    events = [(event.elapsed, event.upper_bound) for event in result.history if event.upper_bound < trivial]
+    return events[0] if events else (result.seconds, result.upper_bound)
 
 
 def _time_to_bound(result: cobic.Result) -> float:
@@ -80,7 +89,8 @@ def _grown(kind: str, size: int, seed: int) -> dict[str, Any]:
     """One instance, in a process apart."""
     features, samples = (size, 40) if kind == "features" else (2_000, size)
     ended = alone(_solved, (features, samples, seed), CAP + GRACE)
-    nothing = {"kept": None, "bound": None, "ended": ended.how, "bound s": None, "whole s": ended.seconds}
+    nothing = {"kept": None, "bound": None, "ended": ended.how, "first bound": None, "first bound s": None}
+    nothing |= {"bound s": None, "whole s": ended.seconds}
     answer = nothing if ended.value is None else ended.value
     empty = dict.fromkeys(("linprog s", "bound/linprog", "whole/linprog"))
     row = {"what": f"growth with {kind}", "samples": samples, "features": features, **answer, **empty}
@@ -100,6 +110,8 @@ def _solved(item: tuple[int, int, int]) -> dict[str, Any]:
         "kept": result.n_selected,
         "bound": result.upper_bound,
         "ended": str(result.status) + (f", {result.stopped_by}" if result.stopped_by else ""),
+        "first bound": _first_bound(result)[1],
+        "first bound s": _first_bound(result)[0],
         "bound s": _time_to_bound(result),
         "whole s": result.seconds,
         "verify s": checking,
@@ -107,28 +119,29 @@ def _solved(item: tuple[int, int, int]) -> dict[str, Any]:
     }
 
 
-def _fitted(kind: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Exponent of the time to the bound, by least squares of logarithms."""
+def _fitted(kind: str, rows: list[dict[str, Any]], column: str) -> dict[str, Any]:
+    """Exponent of the time in the size, by least squares of logarithms."""
     done = [row for row in rows if row["bound s"]]
-    empty = dict.fromkeys(rows[0])
-    if len(done) < 2:
-        return {**empty, "what": f"exponent in {kind}"}
-    sizes, seconds = [row[kind] for row in done], [row["bound s"] for row in done]
-    slope = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
-    return {**empty, "what": f"exponent in {kind}", "exponent": slope}
+    line = {**dict.fromkeys(rows[0]), "what": f"exponent in {kind}, {column}"}
+    if len({row[kind] for row in done}) < 2:
+        return line
+    sizes, seconds = [row[kind] for row in done], [row[column] for row in done]
+    return {**line, "exponent": float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])}
 
 
 def plot(rows: list[dict[str, Any]], figure: Any) -> None:
     """Time to the bound, to the end and to verify, over the numbers of features and of samples."""
     for panel, kind in zip(figure.subplots(1, 2, sharey=True), ("features", "samples"), strict=True):
         mine = [row for row in rows if row["what"] == f"growth with {kind}" and row["bound s"]]
-        for column, label in (("bound s", "bound"), ("whole s", "whole"), ("verify s", "verify")):
+        for column, label in (("first bound s", "first bound"), ("whole s", "whole"), ("verify s", "verify")):
             sizes = sorted({row[kind] for row in mine})
             middle = [np.median([row[column] for row in mine if row[kind] == size]) for size in sizes]
             lines = panel.plot(sizes, middle, "-", label=label)
             panel.plot([row[kind] for row in mine], [row[column] for row in mine], ".", color=lines[0].get_color())
-        slope = next((row["exponent"] for row in rows if row["what"] == f"exponent in {kind}"), None)
-        fitted = "" if slope is None else f", bound grows with exponent {slope:.2f}"
-        panel.set(xscale="log", yscale="log", xlabel=kind, title=f"growth with {kind}{fitted}")
+        fitted = [row["exponent"] for row in rows if row["what"].startswith(f"exponent in {kind}")]
+        slopes = " and ".join(f"{slope:.2f}" for slope in fitted if slope is not None)
+        title = f"growth with {kind}: exponents {slopes} (first bound, whole)"
+        panel.set(xscale="log", yscale="log", xlabel=kind)
+        panel.set_title(title, fontsize="medium")
     figure.axes[0].set_ylabel("seconds")
     figure.axes[0].legend()
