@@ -95,10 +95,14 @@ def main() -> int:
     """Run the suites that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", choices=SUITES, action="append", help="run one suite (repeatable)")
+    parser.add_argument("--redraw", action="store_true", help="measure nothing: tables and plots of stored figures")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and rows: a few minutes in all")
     arguments = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
     for name in arguments.only or SUITES:
+        if arguments.redraw:
+            _present(name, json.loads((RESULTS / f"{name}.json").read_text()))
+            continue
         print(f"== {name}", flush=True)
         begin = time.perf_counter()
         rows = SUITES[name].run(quick=arguments.quick)
