@@ -10,6 +10,7 @@ import os
 import platform
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -99,19 +100,28 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and rows: a few minutes in all")
     arguments = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
+    failed = 0
     for name in arguments.only or SUITES:
-        if arguments.redraw:
-            _present(name, json.loads((RESULTS / f"{name}.json").read_text()))
-            continue
+        try:
+            _measure(name, quick=arguments.quick, redraw=arguments.redraw)
+        except Exception:  # what one suite runs into is no reason to lose the others
+            traceback.print_exc()
+            failed += 1
+    return 1 if failed else 0
+
+
+def _measure(name: str, *, quick: bool, redraw: bool) -> None:
+    """Run one suite and keep what it finds; or only show what was found before."""
+    stored = RESULTS / f"{name}.json"
+    if not redraw:
         print(f"== {name}", flush=True)
         begin = time.perf_counter()
-        rows = SUITES[name].run(quick=arguments.quick)
+        rows = SUITES[name].run(quick=quick)
         seconds = time.perf_counter() - begin
-        document = {"suite": name, "quick": arguments.quick, "seconds": seconds, **facts(), "rows": rows}
-        (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-        _present(name, document)
+        document = {"suite": name, "quick": quick, "seconds": seconds, **facts(), "rows": rows}
+        stored.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
         print(f"== {name}: {seconds:.0f} s", flush=True)
-    return 0
+    _present(name, json.loads(stored.read_text()))
 
 
 def _present(name: str, document: dict[str, Any]) -> None:
@@ -139,7 +149,7 @@ def _markdown(rows: Rows) -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else " ".join(str(value).split()).replace("|", "/")
 
 
 if __name__ == "__main__":

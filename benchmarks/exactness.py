@@ -94,11 +94,13 @@ def _by_scip(*, helped: bool) -> Any:
         if model.getNSols():
             value_of = {variable.name: model.getVal(variable) for variable in model.getVars()}
             support = linearisation.selection(np.array([value_of[name] for name in names.columns]))
-        consistent = support is not None and problem.is_consistent(support)
+        kept = int(support.sum()) if support is not None and problem.is_consistent(support) else None
+        status = model.getStatus()
+        bound = 0 if status == "infeasible" else int(np.floor(min(model.getDualbound(), problem.n_features) + 1e-6))
         return {
-            "features": int(support.sum()) if consistent and support is not None else None,
-            "bound": int(np.floor(min(model.getDualbound(), problem.n_features) + 1e-6)),
-            "proven": model.getStatus() in ("optimal", "infeasible"),
+            "features": kept,
+            "bound": bound,
+            "proven": status == "infeasible" or (status == "optimal" and kept == bound),
             "seconds": model.getSolvingTime() + (start.seconds if start is not None else 0.0),
         }
 

@@ -105,7 +105,7 @@ def _solved(item: tuple[int, int, int]) -> dict[str, Any]:
     data = cobic.datasets.make_expression(features, class_sizes=sizes, test_sizes=None, seed=seed)
     problem = data.problem()
     result = cobic.solve(problem, time_limit=CAP, seed=SEED)
-    checking, checked = best_of(1, lambda: cobic.verify(problem, result.certificate))
+    checking, checked = best_of(1, lambda: result.certificate and cobic.verify(problem, result.certificate))
     return {
         "kept": result.n_selected,
         "bound": result.upper_bound,
@@ -115,13 +115,13 @@ def _solved(item: tuple[int, int, int]) -> dict[str, Any]:
         "bound s": _time_to_bound(result),
         "whole s": result.seconds,
         "verify s": checking,
-        "verified": checked.ok,
+        "verified": bool(checked and checked.ok),
     }
 
 
 def _fitted(kind: str, rows: list[dict[str, Any]], column: str) -> dict[str, Any]:
     """Exponent of the time in the size, by least squares of logarithms."""
-    done = [row for row in rows if row["bound s"]]
+    done = [row for row in rows if row["bound s"] and "limit" not in row["ended"]]
     line = {**dict.fromkeys(rows[0]), "what": f"exponent in {kind}, {column}"}
     if len({row[kind] for row in done}) < 2:
         return line
