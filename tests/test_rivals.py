@@ -99,19 +99,16 @@ def test_milp_is_not_misled_by_entries_that_solvers_drop(warm):
     assert result.upper_bound >= cobic.solve(problem).n_selected == 20
 
 
-def test_milp_claims_nothing_where_violations_are_too_dear_for_the_solver():
-    X = [
-        [-3, 5, 3, 2, 7, 7, -3],
-        [-2, 5, 2, 2, 0, 4, 2],
-        [4, -1, 7, -2, 3, 5, 2],
-        [1, -3, 5, 2, 1, 4, 2],
-        [4, 3, 2, -1, 1, -3, 4],
-        [7, 4, 1, 5, 0, 1, -1],
-    ]
-    problem = cobic.Problem(np.array(X, float), [0, 1, 2, 2, 1, 2], slack_penalty=1e10)
-    best = float(Oracle(X, [0, 1, 2, 2, 1, 2]).soft_optimum(1e10))
+@pytest.mark.parametrize("seed", [35, 92, 118, 126])
+def test_milp_claims_nothing_where_violations_are_too_dear_for_the_solver(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 4))
+    y = [*range(k), *rng.integers(0, k, 3)]
+    X = rng.integers(-3, 8, (len(y), int(rng.integers(k + 2, 8)))).astype(float)
+    best = float(Oracle(X, y).soft_optimum(1e12))
     for warm in (True, False):
-        assert cobic.solve(problem, method="milp", warm_start=warm).objective_bound >= best - 1e-5
+        result = cobic.solve(cobic.Problem(X, y, slack_penalty=1e12), method="milp", warm_start=warm)
+        assert result.objective_bound >= best - 1e-5
 
 
 def test_a_feature_that_may_not_be_selected_does_not_set_the_scale(expression):
@@ -143,6 +140,7 @@ def test_a_settled_sequence_of_binary_programs_has_the_counts_it_assumed(express
     A[entries.rows, entries.columns] = entries.values
     x = result.support[Relaxation(problem).features]
     assert result.consistent
+    assert result.lps < 20  # it has settled: the loop noticed that the numbers came back
     # With the true counts in place of z, the rows of the program are the margins themselves.
     scaled = (A @ x - program.row_lower) * problem.row_scale() / problem.n_features
     expected = problem.margins(result.support) - surplus * problem.row_scale()
@@ -152,7 +150,7 @@ def test_a_settled_sequence_of_binary_programs_has_the_counts_it_assumed(express
 def test_the_tangent_touches_the_means_and_their_slopes():
     rng = np.random.default_rng(1)
     problem = cobic.Problem(rng.integers(-9, 20, (6, 12)).astype(float), [0, 0, 1, 1, 2, 2], alpha=0.5, beta=1.5)
-    relaxation, x, surplus = Relaxation(problem), rng.random(12), 0.25
+    relaxation, x, surplus = Relaxation(problem), rng.random(12), rng.random(6)
     program = relaxation.tangent(x, surplus)
     A = np.zeros((program.n_rows, program.n_columns))
     entries = program.entries
@@ -166,10 +164,18 @@ def test_the_tangent_touches_the_means_and_their_slopes():
         rows = A @ weights[relaxation.features] - program.row_lower
         return rows.reshape(6, -1) * problem.row_scale()[:, None] / 12
 
-    np.testing.assert_allclose(tangent_margins(x), true_margins(x) - surplus * problem.row_scale()[:, None])
+    np.testing.assert_allclose(tangent_margins(x), true_margins(x) - (surplus * problem.row_scale())[:, None])
     step = 1e-6 * rng.standard_normal(12)
     slope = (true_margins(x + step) - true_margins(x - step)) / 2
     np.testing.assert_allclose(tangent_margins(x + step) - tangent_margins(x), slope, rtol=1e-4, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", [3, 4, 7])
+def test_sequential_lp_asks_for_more_until_its_rounding_is_consistent(seed):
+    data = cobic.datasets.make_expression(n_features=150, contaminated=0.05, seed=seed)
+    result = cobic.solve(data.problem(alpha=20.0), method="sequential-lp")
+    assert result.consistent
+    assert result.n_selected > 0.8 * 150
 
 
 @pytest.mark.real_data

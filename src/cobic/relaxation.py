@@ -66,15 +66,15 @@ class Relaxation:
         program = replace(self._program(parts, needed), integer=np.ones(self.features.size, dtype=np.bool_))
         return self.with_groups(program)
 
-    def tangent(self, x: Floats, surplus: float) -> LinearProgram:
+    def tangent(self, x: Floats, surplus: Floats) -> LinearProgram:
         """The program with the class means replaced by their tangents at a fractional selection.
 
         Parameters
         ----------
         x : ndarray of shape (n_features,)
             The selection; every class has a part in it.
-        surplus : float
-            By how much each margin must hold, per unit of the sample's largest value.
+        surplus : ndarray of shape (n_samples,)
+            By how much the margins of each sample must hold, per unit of its largest value.
         """
         problem, size = self._problem, float(self._problem.n_features)
         member = problem.selectable
@@ -85,7 +85,7 @@ class Relaxation:
             for cls, block in enumerate(self._blocks)
         ]
         margins = problem.comparisons.margins(means) / self._scale[:, None]
-        return self._program(parts, size * (surplus - margins))
+        return self._program(parts, size * (surplus[:, None] - margins))
 
     def _program(self, parts: list[Floats], needed: Floats) -> LinearProgram:
         """The program of one part per class; `needed`, per sample or per comparison, is what the rows must reach."""
