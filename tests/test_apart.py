@@ -4,7 +4,6 @@ import os
 import time
 
 import numpy as np
-
 from benchmarks.apart import alone, one_by_one
 
 
