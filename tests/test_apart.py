@@ -4,6 +4,7 @@ import os
 import time
 
 import numpy as np
+
 from benchmarks.apart import alone, one_by_one
 
 

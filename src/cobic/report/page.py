@@ -263,7 +263,7 @@ def _run(story: Story) -> list[tuple[str, str]]:
 def _proof(story: Story) -> str:
     if story.result.certificate is None:
         return f"none: {story.result.method} makes no certificate"
-    where = "certificate.json, to be checked with `cobic verify certificate.json DATA`"
+    where = "certificate.json; check it with: cobic verify certificate.json DATA"
     if story.checked is not None and story.checked.ok:
         return f"{where}; checked against the data when this page was made: {story.checked.reason}"
     return where

@@ -38,8 +38,9 @@
     (!query.which || (query.which === "kept") === Boolean(kept[row])) &&
     (!query.text || lower[row].includes(query.text) || (classOf[row] >= 0 && classLower[classOf[row]] === query.text));
   const count = features.name.length;
-  const table = new cobic.Table(byId("table"), columns, count, (row, query) => matches(row, query || {}), (shown) => {
-    byId("shown").textContent = shown === count ? `${count} features` : `${shown} of ${count} features`;
+  const table = new cobic.Table(byId("table"), columns, count, (row, query) => matches(row, query || {}), (shown, hidden) => {
+    const rows = shown === count ? `${count} features` : `${shown} of ${count} features`;
+    byId("shown").textContent = rows + (hidden ? `; ${hidden} more columns in a wider window, and in the CSV` : "");
   });
   const ask = () => table.filter({ text: byId("search").value.trim().toLowerCase(), which: byId("which").value });
   byId("search").addEventListener("input", ask);
@@ -153,5 +154,6 @@
     if (before) root.dataset.theme = before; else delete root.dataset.theme;
     paint();
   });
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));  // it has been painted
   root.dataset.ready = String(Math.round(performance.now()));
 })();

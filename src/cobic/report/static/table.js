@@ -48,7 +48,7 @@ cobic.Table = class {
     this.body.style.height = `${rows.length * cobic.Table.ROW}px`;
     this.element.scrollTop = 0;
     this.draw();
-    this.onChange(rows.length);
+    if (this.visible) this.onChange(rows.length, this.columns.length - this.visible.length);
   }
 
   // As many columns as the window is wide for; the first ones matter most.
@@ -58,6 +58,7 @@ cobic.Table = class {
     this.grid = this.visible.map((column, place) => (place ? `minmax(${column.width}px, 1fr)` : `minmax(${column.width}px, 2fr)`)).join(" ");
     this.drawHead();
     this.draw();
+    this.onChange(this.rows.length, this.columns.length - this.visible.length);
   }
 
   drawHead() {
