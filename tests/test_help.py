@@ -93,7 +93,7 @@ def test_an_unknown_shell_is_one_line(capsys):
 def workshop(tmp_path_factory):
     """A folder with the files that the examples name."""
     folder = tmp_path_factory.mktemp("workshop")
-    data = cobic.datasets.make_expression(n_features=60, contaminated=0.03, seed=1)
+    data = cobic.datasets.make_expression(n_features=80, informative=0.8, seed=1)
     (folder / "leukaemia.csv").write_text(table_text(data))
     (folder / "new.csv").write_text(table_text(data.test))
     for command in (

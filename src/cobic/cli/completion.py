@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
         "completion",
         help="teach your shell the commands and options",
         description=(
-            "Print a completion script. bash: eval it in ~/.bashrc; zsh: write it to a file _cobic in $fpath; "
+            "Print a completion script. bash and zsh: eval it in ~/.bashrc, or after compinit in ~/.zshrc; "
             "fish: write it to ~/.config/fish/completions/cobic.fish."
         ),
         epilog='example: eval "$(cobic completion bash)"',
@@ -117,7 +117,7 @@ def _zsh(commands: list[_Command]) -> Iterator[str]:
         yield f"      {_single(f'*:file:{rest}')} ;;"
     yield "  esac"
     yield "}"
-    yield '_cobic "$@"'
+    yield 'if [ "$funcstack[1]" = _cobic ]; then _cobic "$@"; else compdef _cobic cobic; fi'
 
 
 def _zsh_option(spelling: str, option: _Option) -> str:

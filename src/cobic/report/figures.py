@@ -54,7 +54,9 @@ def heatmap_figure(problem: Problem, view: Heatmap) -> Any:
     )
     _zoom_by_dragging(figure)
     mapper = LinearColorMapper(palette=["#808080"], low=0, high=254, name="cells")  # page.js gives the colours
-    figure.image(image=[view.cells], x=0, y=0, dw=columns, dh=rows, origin="bottom_left", color_mapper=mapper)
+    blank = view.cells[:, :1]  # page.js puts the cells there, averaged where there are more of them than pixels
+    place = {"x": [0], "y": [0], "dw": [columns], "dh": [rows]}
+    figure.image(image=[blank], origin="bottom_left", color_mapper=mapper, **place)
     edges = {"bottom": [-band * 0.4] * len(view.blocks), "top": [-2 * band] * len(view.blocks)}
     figure.quad(
         left=[block.start for block in view.blocks],

@@ -220,8 +220,8 @@ def _explanation(story: Story) -> str:
     if not result.consistent:
         return _sentence(result.reason)
     return (
-        f"The class of every one of the {problem.n_samples} samples can be read back from the kept features: the mean "
-        f"over those of its own class is the largest, by {_short(result.worst_margin)} at least beyond what was asked."
+        f"The class of each of the {problem.n_samples} samples can be read back from the kept features; "
+        f"the smallest margin is {_short(result.worst_margin)}."
     )
 
 
@@ -290,6 +290,7 @@ def _heatmap(story: Story, words: dict[str, Any], data: dict[str, Any]) -> None:
         "centres": _packed(view.centres, "<f8"),
         "scales": _packed(view.scales, "<f8"),
         "span": HEATMAP_SPAN,
+        "cells": _packed(view.cells, "u1"),
     }
     data["listed"] = listed
     data["figures"].append(figures.item(figures.heatmap_figure(problem, view), "plot-heatmap"))

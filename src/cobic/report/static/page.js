@@ -83,7 +83,31 @@
   const centres = unpack(heatmap.centres, Float64Array), scales = unpack(heatmap.scales, Float64Array);
   const figure = views["plot-heatmap"].model;
   const image = figure.renderers.find((each) => each.glyph.type === "Image");
-  const cells = image.data_source.data.get ? image.data_source.data.get("image")[0] : image.data_source.data.image[0];
+  const cells = unpack(heatmap.cells, Uint8Array), height = heatmap.rows.length;
+  const blank = image.data_source.get("image")[0];
+  // As many columns as there are pixels, each the mean of its cells: no feature is skipped, whatever the zoom.
+  const redraw = () => {
+    const start = Math.max(0, Math.floor(figure.x_range.start));
+    const stop = Math.min(place.length, Math.ceil(figure.x_range.end));
+    const step = Math.max(1, (stop - start) / Math.max(1, views["plot-heatmap"].frame.bbox.width));
+    const width = Math.ceil((stop - start) / step), drawn = new Uint8Array(height * width);
+    for (let column = 0; column < width; column++) {
+      const from = start + Math.floor(column * step);
+      const to = Math.min(stop, start + Math.floor((column + 1) * step));
+      for (let row = 0; row < height; row++) {
+        let sum = 0;
+        for (let cell = row * place.length + from; cell < row * place.length + to; cell++) sum += cells[cell];
+        drawn[row * width + column] = Math.round(sum / (to - from));
+      }
+    }
+    const picture = new blank.constructor(drawn.buffer, [height, width]);
+    image.data_source.data = { image: [picture], x: [start], y: [0], dw: [stop - start], dh: [height] };
+  };
+  let waiting = 0;
+  const soon = () => { waiting = waiting || requestAnimationFrame(() => { waiting = 0; redraw(); }); };
+  figure.x_range.change.connect(soon);
+  new ResizeObserver(soon).observe(byId("plot-heatmap"));
+  redraw();
   follow("heatmap", "heatmap", (x, y) => {
     const column = Math.floor(x), row = Math.floor(y);
     if (!(column >= 0 && column < place.length)) return "";
