@@ -120,8 +120,8 @@ def _solved(item: tuple[int, int, int]) -> dict[str, Any]:
 
 
 def _fitted(kind: str, rows: list[dict[str, Any]], column: str) -> dict[str, Any]:
-    """Exponent of the time in the size, by least squares of logarithms."""
-    done = [row for row in rows if row["bound s"] and "limit" not in row["ended"]]
+    """Exponent of the time in the size, by least squares of logarithms, where features must be dropped."""
+    done = [row for row in rows if row["bound s"] and "limit" not in row["ended"] and row["bound"] < row["features"]]
     line = {**dict.fromkeys(rows[0]), "what": f"exponent in {kind}, {column}"}
     if len({row[kind] for row in done}) < 2:
         return line
