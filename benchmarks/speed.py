@@ -133,6 +133,7 @@ def plot(rows: list[dict[str, Any]], figure: Any) -> None:
     """Time to the bound, to the end and to verify, over the numbers of features and of samples."""
     for panel, kind in zip(figure.subplots(1, 2, sharey=True), ("features", "samples"), strict=True):
         mine = [row for row in rows if row["what"] == f"growth with {kind}" and row["bound s"]]
+        mine = [row for row in mine if row["bound"] < row["features"]]
         for column, label in (("first bound s", "first bound"), ("whole s", "whole"), ("verify s", "verify")):
             sizes = sorted({row[kind] for row in mine})
             middle = [np.median([row[column] for row in mine if row[kind] == size]) for size in sizes]
@@ -140,7 +141,7 @@ def plot(rows: list[dict[str, Any]], figure: Any) -> None:
             panel.plot([row[kind] for row in mine], [row[column] for row in mine], ".", color=lines[0].get_color())
         fitted = [row["exponent"] for row in rows if row["what"].startswith(f"exponent in {kind}")]
         slopes = " and ".join(f"{slope:.2f}" for slope in fitted if slope is not None)
-        title = f"growth with {kind}: exponents {slopes} (first bound, whole)"
+        title = f"growth with {kind}\nexponents {slopes} (first bound, whole)"
         panel.set(xscale="log", yscale="log", xlabel=kind)
         panel.set_title(title, fontsize="medium")
     figure.axes[0].set_ylabel("seconds")
