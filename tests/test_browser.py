@@ -23,7 +23,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 import cobic
 from cobic.report.curve import Curve
-from cobic.report.page import Story, render
+from cobic.report.page import render
+from cobic.report.story import Story
 
 ARTEFACTS = Path(__file__).parents[1] / "test-artefacts"
 EVIL = ["<script>alert(1)</script>", "</script>", "<img src=x onerror=alert(2)>", '=1+1,"quoted"', "<b>bold</b>"]
