@@ -328,6 +328,20 @@ def test_names_are_shown_and_never_run(browser, tmp_path):
     assert got["class"].tolist() == cobic.selection_table(problem, result)["class"].tolist()
 
 
+def test_the_report_on_golub(browser, golub, tmp_path):
+    problem = golub.problem()
+    file = tmp_path / "golub.html"
+    cobic.write_report(file, problem, cobic.solve(problem), new=golub.test)
+    assert file.stat().st_size < 5e6
+    assert min(browser.open(file) for _ in range(3)) < 2000
+    answer = "7080 of 7129 features kept; no selection can keep more than 7080: proven"
+    assert browser.find("h1").text.replace("\n", " ") == answer
+    assert "32 of 34 samples that took no part are given their class." in browser.find("#new").text
+    assert "49 features were dropped" in browser.find("#dropped").text
+    browser.keep("golub-1400-light.png", 1400)
+    assert browser.complaints() == []
+
+
 @pytest.mark.parametrize(
     ("n_features", "sizes", "megabytes", "seconds"),
     [(7129, (27, 11), 5.0, 2.0), (22_000, (60, 40), 15.0, 5.0)],
