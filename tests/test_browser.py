@@ -23,7 +23,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 import cobic
 from cobic.report.curve import Curve
-from cobic.report.page import Story, render
+from cobic.report.page import render
+from cobic.report.story import Story
 
 ARTEFACTS = Path(__file__).parents[1] / "test-artefacts"
 EVIL = ["<script>alert(1)</script>", "</script>", "<img src=x onerror=alert(2)>", '=1+1,"quoted"', "<b>bold</b>"]
@@ -325,6 +326,20 @@ def test_names_are_shown_and_never_run(browser, tmp_path):
     csv.unlink()
     assert got["feature"].tolist() == EVIL * 2
     assert got["class"].tolist() == cobic.selection_table(problem, result)["class"].tolist()
+
+
+def test_the_report_on_golub(browser, golub, tmp_path):
+    problem = golub.problem()
+    file = tmp_path / "golub.html"
+    cobic.write_report(file, problem, cobic.solve(problem), new=golub.test)
+    assert file.stat().st_size < 5e6
+    assert min(browser.open(file) for _ in range(3)) < 2000
+    answer = "7080 of 7129 features kept; no selection can keep more than 7080: proven"
+    assert browser.find("h1").text.replace("\n", " ") == answer
+    assert "32 of 34 samples that took no part are given their class." in browser.find("#new").text
+    assert "49 features were dropped" in browser.find("#dropped").text
+    browser.keep("golub-1400-light.png", 1400)
+    assert browser.complaints() == []
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from cobic.cli import main
 from cobic.io import table_text
 from cobic.report import views
 from cobic.report.curve import Curve
-from cobic.report.page import Story, render, script_json
+from cobic.report.page import render, script_json
+from cobic.report.story import Story
 from cobic.report.words import answer_sentence
 
 EVIL = [
@@ -136,7 +137,7 @@ def test_a_large_heatmap_is_thinned_and_says_so(solved, monkeypatch):
     _, problem, result = solved
     monkeypatch.setattr(views, "MAX_COLUMNS", 50)
     monkeypatch.setattr(views, "_WHOLE", 5)
-    monkeypatch.setattr("cobic.report.page.MAX_TABLE", 100)
+    monkeypatch.setattr("cobic.report.story.MAX_TABLE", 100)
     view = views.heatmap_view(problem, result)
     assert view.thinned
     assert view.features.size < 70
@@ -246,7 +247,19 @@ def test_json_in_a_script_cannot_end_it():
     text = script_json({"names": EVIL})
     assert not set("<>&\u2028\u2029") & set(text)
     assert json.loads(text) == {"names": EVIL}
-    assert script_json(["\ud800"]).encode()
+
+
+def test_names_that_are_no_text_can_be_written(tmp_path):
+    problem = cobic.Problem([[3, 1], [1, 4]], ["a\ud800", "b"], feature_names=["x\ud800", "y"])
+    cobic.write_report(tmp_path / "report.html", problem, cobic.solve(problem))
+    assert Page((tmp_path / "report.html").read_text()).data["features"]["name"] == ["x?", "y"]
+
+
+def test_a_path_of_other_data_is_not_drawn(solved, tmp_path):
+    _, problem, result = solved
+    other = cobic.path([[3, 1, 2], [1, 4, 0]], ["a", "b"], alphas=[0], cv=None)
+    with pytest.raises(cobic.InputError, match="about 3 features and the problem about 200"):
+        cobic.write_report(tmp_path / "report.html", problem, result, path=other)
 
 
 def test_a_result_shows_itself(solved):

@@ -15,7 +15,8 @@ from cobic.model import Model
 from cobic.problem import Problem
 from cobic.report import run_document, selection_table, summary_document, violation_table
 from cobic.report.folder import ANSWER_FILES
-from cobic.report.page import Story, render
+from cobic.report.page import render
+from cobic.report.story import Story
 from cobic.result import Status
 
 

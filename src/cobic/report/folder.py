@@ -12,7 +12,7 @@ from cobic.dataset import Dataset
 from cobic.errors import InputError, ModelError
 from cobic.matrix import Bools
 from cobic.problem import Problem
-from cobic.report.page import Story
+from cobic.report.story import Story
 from cobic.result import Progress, Result, Status
 
 ANSWER_FILES = (
