@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         prepare_folder(arguments.out, overwrite=arguments.force)
     if not arguments.json:
-        print(_read_line(arguments, problem))
+        print(common.read_line(data))
     with common.live_progress("selecting") as on_progress:
         result = solve(problem, on_progress=on_progress, **options)
     _tell(arguments, problem, result)
@@ -49,12 +49,6 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             print(f"Written to {arguments.out}: {', '.join(files)}.")
     return common.exit_code(result)
-
-
-def _read_line(arguments: argparse.Namespace, problem: Problem) -> str:
-    classes = ", ".join(f"{cls}: {size}" for cls, size in zip(problem.classes, problem.class_sizes, strict=True))
-    ways = "features" if arguments.features_in_rows else "samples"
-    return f"Read {problem.n_samples} samples × {problem.n_features} features, {ways} in rows; classes {classes}."
 
 
 def _tell(arguments: argparse.Namespace, problem: Problem, result: Result) -> None:
