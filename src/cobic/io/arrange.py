@@ -195,8 +195,9 @@ def _column_headings(raw: RawTable) -> list[str]:
 
 def _view(raw: RawTable, *, features_in_rows: bool) -> _View:
     """Turn the table so that samples are in rows, and name the features."""
-    if features_in_rows and raw.samples_in is None and raw.rows.names is None and name_note(raw.rows.notes) is None:
-        raw = raw.column_as_note(0) if raw.columns.size > 1 else raw
+    nameless = raw.rows.names is None and raw.columns.names is not None and name_note(raw.rows.notes) is None
+    if features_in_rows and nameless and raw.columns.size > 1:
+        raw = raw.column_as_note(0)  # names that are numbers, such as those of Entrez
     table = raw.turned() if features_in_rows else raw
     names, descriptions, aside = _feature_texts(table.columns)
     table = replace(table, columns=replace(table.columns, names=names, notes=()))

@@ -22,36 +22,61 @@ Line = tuple[int, list[str]]
 
 
 @dataclass
-class _Collected:
-    """Numbers and texts of the lines so far."""
+class Collected:
+    """Numbers and texts of the lines so far.
+
+    Attributes
+    ----------
+    path : Path
+        The file, for messages.
+    numeric, textual : list of int
+        The columns that hold numbers, and those that hold texts.
+    decimal : str
+        The decimal mark.
+    texts : list of list of str
+        The texts of each textual column.
+    numbers : list of int
+        The number of each line.
+    odd : dict
+        Texts where numbers should be, by line and column.
+    """
 
     path: Path
     numeric: list[int]
     textual: list[int]
     decimal: str
-    blocks: list[Floats] = field(default_factory=list)
-    block: list[list[str]] = field(default_factory=list)
     texts: list[list[str]] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     odd: dict[tuple[int, int], str] = field(default_factory=dict)
+    _blocks: list[Floats] = field(default_factory=list)
+    _waiting: list[list[str]] = field(default_factory=list)
 
-    def add(self, number: int, cells: list[str]) -> None:
+    def __post_init__(self) -> None:
+        self.texts = [[] for _ in self.textual]
+
+    def add(self, number: int, cells: Sequence[str]) -> None:
+        """Take one more line."""
         self.numbers.append(number)
         for texts, column in zip(self.texts, self.textual, strict=True):
             texts.append(cells[column])
-        self.block.append([cells[column] for column in self.numeric])
-        if len(self.block) * len(self.numeric) >= _BLOCK_CELLS:
-            self.convert()
+        self._waiting.append([cells[column] for column in self.numeric])
+        if len(self._waiting) * len(self.numeric) >= _BLOCK_CELLS:
+            self._convert()
             require_cells(self.path, len(self.numbers), len(self.numeric) + len(self.textual))
 
-    def convert(self) -> None:
+    def values(self) -> Floats:
+        """All numbers, lines × columns; NaN where there is none."""
+        self._convert()
+        return np.concatenate(self._blocks)
+
+    def _convert(self) -> None:
         """Make numbers of the lines that wait: all at once, or one by one where something is odd."""
-        values = plain_numbers(self.block, self.decimal)
+        values = plain_numbers(self._waiting, self.decimal)
         if values is None:
-            start = len(self.numbers) - len(self.block)
-            values = np.array([self._line(start + at, cells) for at, cells in enumerate(self.block)])
-        self.blocks.append(values.reshape(len(self.block), len(self.numeric)))
-        self.block = []
+            start = len(self.numbers) - len(self._waiting)
+            values = np.array([self._line(start + at, cells) for at, cells in enumerate(self._waiting)])
+        self._blocks.append(values.reshape(len(self._waiting), len(self.numeric)))
+        self._waiting = []
 
     def _line(self, row: int, cells: list[str]) -> Floats:
         values = plain_numbers(cells, self.decimal)
@@ -111,10 +136,9 @@ def split_grid(
         raise InputError(message)
     empty = _nameless_empty(header, head, numeric)
     textual = [column for column in range(len(header)) if column not in {*numeric, *empty}]
-    found = _Collected(path, numeric, textual, decimal, texts=[[] for _ in textual])
+    found = Collected(path, numeric, textual, decimal)
     for number, cells in chain(head, stream):
         found.add(number, cells)
-    found.convert()
     remarks = (f"{len(empty)} empty column{'s' * (len(empty) > 1)}",) if empty else ()
     return _with_column_notes(_table(found, form, header, remarks))
 
@@ -151,7 +175,7 @@ def _nameless_empty(header: Sequence[str], head: Sequence[Line], numeric: Sequen
     return {column for column in candidates if not any(row[column] for _, row in head)}
 
 
-def _table(found: _Collected, form: str, header: Sequence[str], remarks: tuple[str, ...]) -> RawTable:
+def _table(found: Collected, form: str, header: Sequence[str], remarks: tuple[str, ...]) -> RawTable:
     first = found.numeric[0]
     notes = tuple(
         Note(header[column], tuple(texts), leading=column < first)
@@ -160,7 +184,7 @@ def _table(found: _Collected, form: str, header: Sequence[str], remarks: tuple[s
     return RawTable(
         found.path,
         form,
-        np.concatenate(found.blocks) if len(found.blocks) > 1 else found.blocks[0],
+        found.values(),
         Axis(len(found.numbers), None, notes, found.numbers, "line"),
         Axis(
             len(found.numeric),
@@ -186,7 +210,7 @@ def _with_column_notes(table: RawTable) -> RawTable:
             table.odd_cells.get((row, column)) or ("" if value != value else f"{value:.15g}")
             for column, value in enumerate(table.values[row].tolist())
         ]
-        notes.append(Note(heading, tuple(texts), leading=True))
+        notes.append(Note(heading, tuple(texts)))
     kept = table.take_rows(np.setdiff1d(np.arange(table.rows.size), about))
     columns = Axis(table.columns.size, table.columns.names, tuple(notes), table.columns.numbers, "column")
     return RawTable(

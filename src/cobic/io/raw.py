@@ -9,7 +9,7 @@ import numpy as np
 
 from cobic.matrix import Integers
 
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-", "."})
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "#n/a"})
 
 Side = Literal["rows", "columns"]
 _OTHER: dict[Side | None, Side | None] = {None: None, "rows": "columns", "columns": "rows"}

@@ -1,6 +1,7 @@
 """One function for the files that labs have: the format is told from content and name."""
 
 import re
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,11 +10,19 @@ import numpy as np
 
 from cobic.dataset import Dataset
 from cobic.errors import InputError
+from cobic.io.annotated import read_hdf, read_ten_x
+from cobic.io.arff import read_arff
 from cobic.io.arrange import Arranged, LabelOptions, arrange
+from cobic.io.arrays import read_npz
+from cobic.io.broad import read_gct, read_res
+from cobic.io.columnar import read_feather, read_parquet
 from cobic.io.delimited import FileOptions, read_delimited
+from cobic.io.excel import read_excel
+from cobic.io.geo import read_geo
 from cobic.io.labels import read_label_file
+from cobic.io.r import read_r
 from cobic.io.raw import RawTable
-from cobic.io.source import first_bytes
+from cobic.io.source import first_bytes, foreign
 from cobic.matrix import as_matrix
 
 Reader = Callable[[Path, FileOptions], RawTable]
@@ -150,8 +159,105 @@ def read_raw(path: Path, options: FileOptions) -> RawTable:
 
 
 def _reader(path: Path) -> Reader:
-    first_bytes(path)
-    return read_delimited
+    """The reader for a file: by how it begins, and by its name where that does not tell."""
+    if path.is_dir():
+        return read_ten_x
+    start = first_bytes(path)
+    by_content = _by_content(path, start)
+    ending = _ending(path)
+    by_name = _BY_NAME.get(ending)
+    if by_name is not None and by_name is not by_content:
+        what = "text" if by_content is None else "something else"
+        message = f"{path} is called .{ending}, but is none (it looks like {what}): give it its right name"
+        raise InputError(message)
+    if by_content is not None:
+        return by_content
+    if ending == "cls":
+        message = f"{path} holds classes, not data: give it as --labels-file with a GCT file"
+        raise InputError(message)
+    if b"\x00" in start and start[:2] not in (b"\xff\xfe", b"\xfe\xff"):
+        message = f"{path} is not text, and of no other known format"
+        raise InputError(message)
+    return read_res if ending == "res" else read_delimited
+
+
+def _ending(path: Path) -> str:
+    name = path.name.lower()
+    for packed in (".gz", ".bz2", ".xz", ".zst"):
+        name = name.removesuffix(packed)
+    return name.rpartition(".")[2]
+
+
+def _by_content(path: Path, start: bytes) -> Reader | None:
+    for magic, reader in _BY_CONTENT.items():
+        if start.startswith(magic):
+            return reader
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith((b"#1.2", b"#1.3")):
+        return read_gct
+    if text.lower().startswith((b"!series_", b"!sample_")):
+        return read_geo
+    lines = (line.lstrip() for line in text.split(b"\n"))
+    if next((line for line in lines if line and not line.startswith(b"%")), b"").lower().startswith(b"@relation"):
+        return read_arff
+    if start.startswith(b"PK"):
+        return _in_zip(path)
+    for magic, what in _REFUSED.items():
+        if start.startswith(magic) or (what == _TAR and start[257:262] == b"ustar"):
+            message = f"{path} is {what}"
+            raise InputError(message)
+    return None
+
+
+def _in_zip(path: Path) -> Reader:
+    """Excel and numpy keep their data in zip archives."""
+    with foreign(path, "a zip archive"), zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    if any(name.startswith("xl/") for name in names):
+        return read_excel
+    if any(name.endswith(".npy") for name in names):
+        return read_npz
+    message = f"{path} is a zip archive: unpack it, and give the file with the measurements"
+    raise InputError(message)
+
+
+_TAR = "a tar archive: unpack it, and give the file with the measurements"
+_REFUSED = {
+    b"\xd0\xcf\x11\xe0": "an Excel file of before 2007: save it as .xlsx or CSV",
+    b"\x80": "a pickle, or of no known format: a pickle may run any program and is never read",
+    b"%PDF": "a PDF document: give the table itself",
+    b"ustar": _TAR,
+}
+_BY_CONTENT: dict[bytes, Reader] = {
+    b"PAR1": read_parquet,
+    b"ARROW1": read_feather,
+    b"FEA1": read_feather,
+    b"\x89HDF\r\n": read_hdf,
+    b"\x93NUMPY": read_npz,
+    b"RDX2\n": read_r,
+    b"RDX3\n": read_r,
+    b"RDA2\n": read_r,
+    b"RDA3\n": read_r,
+    b"X\n\x00": read_r,
+    b"%%MatrixMarket": read_ten_x,
+}
+_BY_NAME: dict[str, Reader] = {
+    "gct": read_gct,
+    "arff": read_arff,
+    "xlsx": read_excel,
+    "xlsm": read_excel,
+    "parquet": read_parquet,
+    "feather": read_feather,
+    "h5ad": read_hdf,
+    "loom": read_hdf,
+    "h5": read_hdf,
+    "npz": read_npz,
+    "npy": read_npz,
+    "mtx": read_ten_x,
+    "rda": read_r,
+    "rdata": read_r,
+    "rds": read_r,
+}
 
 
 def as_dataset(arranged: Arranged) -> Dataset:

@@ -196,6 +196,13 @@ def cells_of(path: Path, lines: Iterator[str], delimiter: str, first: int = 1) -
         raise InputError(message) from None
 
 
+def require_unpacked(path: Path, size: int) -> None:
+    """Refuse a file that says it unpacks to far more than it holds."""
+    if size > max(_ALWAYS_UNPACKED, _MOST_EXPANSION * path.stat().st_size):
+        message = f"{path} unpacks to {size} bytes, more than {_MOST_EXPANSION} times its size, as no measurements do"
+        raise InputError(message)
+
+
 def require_cells(path: Path, n_rows: int, n_columns: int) -> None:
     """Refuse a dense table that does not fit into memory for certain."""
     if n_rows * n_columns > MOST_CELLS:
