@@ -121,8 +121,9 @@ def test_what_is_written_is_read_back_unchanged(write):
         (BASE.replace("sample,class", "class,class"), {}, "2 columns called 'class'"),
         (BASE, {"drop": ["nothing"]}, "no column 'nothing' to drop"),
         (BASE, {"ids": "nothing"}, "no column 'nothing'"),
-        (b"sample,\xff\xfe\x00binary", {}, "line 1 or after: not text in UTF-8"),
-        (b"g1,class\n1,a\n\x00,b\n", {}, r"line 3, column 1 \('g1'\): '\\x00' is not a number"),
+        (b"sample,\xff\xfebinary", {}, "line 1 or after: not text in UTF-8"),
+        (b"g1,class\n1,a\n\x01,b\n", {}, r"line 3, column 1 \('g1'\): '\\x01' is not a number"),
+        (b"g1,class\n1,a\n\x00,b\n", {}, "is not text, and of no other known format"),
         (gzip.compress(BASE.encode())[:-12], {}, "not a whole gzip file"),
         ("sample,class\ns1,a\ns2,b\n", {}, "no column of numbers"),
     ],
@@ -158,5 +159,5 @@ def test_a_label_file_needs_sample_names(write):
 def test_missing_files_and_folders_are_named(tmp_path):
     with pytest.raises(InputError, match=r"there is no file .*none\.csv"):
         cobic.read(tmp_path / "none.csv")
-    with pytest.raises(InputError, match="cannot read"):
+    with pytest.raises(InputError, match="has no file matrix.mtx"):
         cobic.read(tmp_path)

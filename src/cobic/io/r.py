@@ -63,7 +63,7 @@ def _flat(objects: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _matrices(things: Mapping[str, Any]) -> list[str]:
-    return [name for name, thing in things.items() if not isinstance(thing, pd.DataFrame) and np.ndim(thing) == 2]
+    return [name for name, thing in things.items() if not isinstance(thing, pd.DataFrame) and getattr(thing, "ndim", 0) == 2]
 
 
 def _arrays(things: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, _Names]]:
@@ -71,10 +71,9 @@ def _arrays(things: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, _Names
     arrays: dict[str, Any] = {}
     names: dict[str, _Names] = {}
     for name, thing in things.items():
-        if isinstance(thing, pd.DataFrame):
+        array = _array(thing)
+        if array is None:
             continue
-        values = getattr(thing, "values", thing)
-        array = np.asarray(values)
         if array.dtype.kind == "O":
             array = np.array([as_text(each) for each in array.ravel().tolist()], dtype=str).reshape(array.shape)
         arrays[name] = array
@@ -83,6 +82,16 @@ def _arrays(things: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, _Names
             rows, columns = (_coordinate(thing, dimension) for dimension in thing.dims)
             names[name] = (rows, columns)
     return arrays, names
+
+
+def _array(thing: Any) -> Any:
+    """An array, with NaN where R has NA; None for functions, data frames and other things that are none."""
+    if isinstance(thing, (pd.DataFrame, str)):
+        return None
+    if isinstance(thing, np.ma.MaskedArray) and np.ma.is_masked(thing):
+        return thing.astype(np.float64).filled(np.nan)
+    values = getattr(thing, "values", thing)
+    return np.asarray(values) if hasattr(values, "dtype") else None
 
 
 def _coordinate(thing: Any, dimension: str) -> tuple[str, ...] | None:

@@ -197,6 +197,8 @@ def _by_content(path: Path, start: bytes) -> Reader | None:
         return read_gct
     if text.lower().startswith((b"!series_", b"!sample_")):
         return read_geo
+    if _ending(path) == "rds" and start.startswith((b"A\n", b"B\n")):
+        return read_r
     lines = (line.lstrip() for line in text.split(b"\n"))
     if next((line for line in lines if line and not line.startswith(b"%")), b"").lower().startswith(b"@relation"):
         return read_arff
