@@ -111,7 +111,7 @@ def test_what_is_written_is_read_back_unchanged(write):
         (BASE.replace("2.5", "NA"), {}, "missing value"),
         (BASE.replace("2.5", "nan"), {}, "missing value"),
         (BASE.replace("-5e-1", "inf"), {}, r"line 3, column 4 \('g2'\): 'inf' is not finite"),
-        (BASE.replace("s2,b", "s2,"), {}, "1 sample.*no class, the first is 's2'"),
+        (BASE.replace("s2,b", "s2,"), {}, "no class for 1 of 2 samples, the first is 's2'"),
         (BASE.replace("s2", "s1"), {}, "'s1' occurs 2 times"),
         (BASE.replace("class", "kind"), {}, "has no column or line 'class': it has 'sample', 'kind'"),
         ("name,s1,s2\nclass,a,b\ng1,1,2\n", {"features_in_rows": False}, "looks transposed.*out --samples-in-rows"),
@@ -159,5 +159,5 @@ def test_a_label_file_needs_sample_names(write):
 def test_missing_files_and_folders_are_named(tmp_path):
     with pytest.raises(InputError, match=r"there is no file .*none\.csv"):
         cobic.read(tmp_path / "none.csv")
-    with pytest.raises(InputError, match="has no file matrix.mtx"):
+    with pytest.raises(InputError, match=r"has no file matrix\.mtx"):
         cobic.read(tmp_path)

@@ -3,6 +3,7 @@
 import argparse
 import ast
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from cobic.problem import Problem
 from cobic.result import Result, Status
 
 EXIT_DONE, EXIT_INPUT, EXIT_INFEASIBLE, EXIT_DOES_NOT_CHECK, EXIT_INTERRUPTED = 0, 2, 3, 4, 130
+_SHOWN_ASIDE = 12
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
@@ -147,7 +149,11 @@ def read_line(data: Dataset) -> str:
     classes = ", ".join(f"{cls}: {size}" for cls, size in data.class_sizes.items())
     n_samples, n_features = data.X.shape
     line = f"Read {n_samples} samples × {n_features} features, {data.layout}; classes {classes}."
-    return line + (f"\nSet aside: {', '.join(data.set_aside)}." if data.set_aside else "")
+    if not data.set_aside:
+        return line
+    more = len(data.set_aside) - _SHOWN_ASIDE
+    shown = ", ".join(data.set_aside[:_SHOWN_ASIDE]) + (f" and {more} more (see cobic inspect)" if more > 0 else "")
+    return f"{line}\nSet aside: {shown}."
 
 
 def solve_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -185,6 +191,11 @@ def print_json(document: dict[str, Any]) -> None:
     """Print one JSON object on standard output."""
     json.dump(document, sys.stdout, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def finite(value: float) -> float | None:
+    """A number for JSON, which knows neither NaN nor infinity."""
+    return value if math.isfinite(value) else None
 
 
 def exit_code(result: Result) -> int:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,8 @@ class Arranged:
         A longer text per feature.
     set_aside : tuple of str
         What is in the file but not in the data.
+    labels_path : Path
+        The file that the classes are from.
     """
 
     table: RawTable
@@ -83,6 +86,14 @@ class Arranged:
     feature_names: tuple[str, ...]
     feature_descriptions: tuple[str, ...] | None
     set_aside: tuple[str, ...]
+    labels_path: Path
+
+    @property
+    def without_class(self) -> list[str]:
+        """The samples whose class is missing."""
+        if self.y is None:
+            return []
+        return [name for name, label in zip(self.sample_names, self.y, strict=True) if label.lower() in NO_LABEL]
 
     def place(self, sample: int, feature: int) -> str:
         """Say where in the file a value stands."""
@@ -203,11 +214,16 @@ def _view(raw: RawTable, *, features_in_rows: bool) -> _View:
     table = replace(table, columns=replace(table.columns, names=names, notes=()))
     set_aside = [*raw.remarks, *_told(aside, "column" if features_in_rows else "line")]
     if features_in_rows and raw.samples_in is None:
-        odd = [at for at, name in enumerate(table.rows.names or ()) if _STATISTIC.search(name)]
+        odd = [at for at, name in enumerate(table.rows.names or ()) if is_statistic(name)]
         if 0 < len(odd) < table.rows.size:
             set_aside += [f"column {(table.rows.names or ())[at]!r} (a statistic by its name)" for at in odd]
             table = table.take_rows(np.setdiff1d(np.arange(table.rows.size), odd))
     return _View(table, features_in_rows, descriptions, set_aside)
+
+
+def is_statistic(name: str) -> bool:
+    """Tell by its name whether a column holds results of a test rather than a sample."""
+    return _STATISTIC.search(name) is not None
 
 
 def _feature_texts(axis: Axis) -> tuple[tuple[str, ...], tuple[str, ...] | None, list[Note]]:
@@ -324,11 +340,7 @@ def _arranged(labelled: _Labelled, options: LabelOptions) -> Arranged:
     view = replace(labelled.view, table=labelled.table)
     table = _with_ids(view, options.ids).table
     names, used = _sample_names(table, options.ids, labelled.names)
-    _require_distinct(table, names)
-    y = None
-    if options.wanted:
-        y = np.array(labelled.classes, dtype=str)
-        _require_labels(labelled, options, names)
+    y = np.array(labelled.classes, dtype=str) if options.wanted else None
     aside = [note for note in table.rows.notes if note is not used]
     told = _told(aside, "line" if view.features_in_rows else "column")
     rows = replace(table.rows, names=names, notes=tuple(aside))
@@ -341,6 +353,7 @@ def _arranged(labelled: _Labelled, options: LabelOptions) -> Arranged:
         table.columns.names or (),
         view.descriptions,
         (*view.set_aside, *told),
+        table.path if options.file is None else options.file.path,
     )
 
 
@@ -365,27 +378,23 @@ def _sample_names(
     return tuple(axis.where(at) for at in range(axis.size)), None
 
 
-def _require_distinct(table: RawTable, names: Sequence[str]) -> None:
+def require_usable(arranged: Arranged) -> None:
+    """Raise `InputError` for samples with the same name, or without a class."""
+    names, path = arranged.sample_names, arranged.table.path
     name, times = Counter(names).most_common(1)[0] if names else ("", 0)
     if times > 1:
         message = (
-            f"{table.path}: the sample name {name!r} occurs {times} times: sample names must be distinct; "
+            f"{path}: the sample name {name!r} occurs {times} times: sample names must be distinct; "
             "correct them, or leave columns that are no samples out with --drop"
         )
         raise InputError(message)
-
-
-def _require_labels(labelled: _Labelled, options: LabelOptions, names: Sequence[str]) -> None:
-    missing = [name for name, label in zip(names, labelled.classes, strict=True) if label.lower() in NO_LABEL]
-    if not missing:
-        return
-    path = labelled.table.path if options.file is None else options.file.path
-    if options.file is None:
-        message = f"{path}: {len(missing)} sample(s) have no class, the first is {missing[0]!r}"
-    else:
-        message = f"{path} has no class for {len(missing)} of {len(names)} samples, the first is {missing[0]!r}"
-    message += ": label them or leave them out (--drop NAME)"
-    raise InputError(message)
+    missing = arranged.without_class
+    if missing:
+        message = (
+            f"{arranged.labels_path} has no class for {len(missing)} of {len(names)} samples, the first is "
+            f"{missing[0]!r}: label them or leave them out (--drop NAME)"
+        )
+        raise InputError(message)
 
 
 def _not_found(raw: RawTable, options: LabelOptions, sides: Sequence[bool]) -> InputError:

@@ -63,7 +63,8 @@ def _flat(objects: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _matrices(things: Mapping[str, Any]) -> list[str]:
-    return [name for name, thing in things.items() if not isinstance(thing, pd.DataFrame) and getattr(thing, "ndim", 0) == 2]
+    others = {name: thing for name, thing in things.items() if not isinstance(thing, pd.DataFrame)}
+    return [name for name, thing in others.items() if getattr(thing, "ndim", 0) == 2]
 
 
 def _arrays(things: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, _Names]]:
@@ -89,7 +90,7 @@ def _array(thing: Any) -> Any:
     if isinstance(thing, (pd.DataFrame, str)):
         return None
     if isinstance(thing, np.ma.MaskedArray) and np.ma.is_masked(thing):
-        return thing.astype(np.float64).filled(np.nan)
+        return np.ma.filled(thing.astype(np.float64), np.nan)
     values = getattr(thing, "values", thing)
     return np.asarray(values) if hasattr(values, "dtype") else None
 

@@ -12,7 +12,7 @@ from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io.annotated import read_hdf, read_ten_x
 from cobic.io.arff import read_arff
-from cobic.io.arrange import Arranged, LabelOptions, arrange
+from cobic.io.arrange import Arranged, LabelOptions, arrange, require_usable
 from cobic.io.arrays import read_npz
 from cobic.io.broad import read_gct, read_res
 from cobic.io.columnar import read_feather, read_parquet
@@ -264,6 +264,7 @@ _BY_NAME: dict[str, Reader] = {
 
 def as_dataset(arranged: Arranged) -> Dataset:
     """Make a data set of what was understood; refuse what is missing or not a number."""
+    require_usable(arranged)
     X = arranged.table.values
     if not hasattr(X, "tocsr"):
         X = np.ascontiguousarray(X, dtype=np.float64)
