@@ -1,5 +1,7 @@
 """Single-cell files: h5ad, loom and 10x. What is sparse stays sparse."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,17 @@ from cobic.errors import InputError
 from cobic.io.delimited import FileOptions
 from cobic.io.labels import some
 from cobic.io.raw import Axis, Note, RawTable, as_text
-from cobic.io.source import MOST_CELLS, MOST_LINES, first_bytes, foreign, needed, open_bytes, require_cells, text_lines
+from cobic.io.source import (
+    MOST_CELLS,
+    MOST_LINES,
+    first_bytes,
+    foreign,
+    needed,
+    open_bytes,
+    require_cells,
+    require_unpacked,
+    text_lines,
+)
 from cobic.io.sparse import as_csr, sparse_matrix
 
 _DESCRIBING = {"gene_name", "gene_names", "gene_symbol", "gene_symbols", "symbol", "feature_name", "description"}
@@ -19,9 +31,23 @@ _CELL_NAMES = ("CellID", "cell_id", "obs_names", "CellId")
 _GENE_NAMES = ("Gene", "gene", "var_names", "Accession")
 
 
+# Walks through a file and reads what is small in it.
+_PROBE = """
+import sys, h5py
+def look(name, node):
+    list(node.attrs.items())
+    if hasattr(node, "shape") and node.size is not None and node.size * node.dtype.itemsize < 1 << 24:
+        node[()]
+with h5py.File(sys.argv[1], "r") as file:
+    file.visititems(look)
+"""
+_PROBE_SECONDS = 120.0
+
+
 def read_hdf(path: Path, options: FileOptions) -> RawTable:
     """Read h5ad, loom, or the HDF5 file of Cell Ranger; which of them it is, its groups tell."""
     h5py = needed("h5py", "hdf")
+    _require_harmless(path)
     with foreign(path, "an HDF5 file"), h5py.File(path, "r") as file:
         if "obs" in file and "var" in file:
             return _h5ad(path, file, options.part)
@@ -31,6 +57,22 @@ def read_hdf(path: Path, options: FileOptions) -> RawTable:
             return _cell_ranger(path, file["matrix"])
     message = f"{path} is an HDF5 file, but neither h5ad, loom nor 10x: it has none of their groups"
     raise InputError(message)
+
+
+def _require_harmless(path: Path) -> None:
+    """Let another process open the file first: some damaged files crash the HDF5 library, or never let it go."""
+    if not sys.executable:
+        return
+    try:
+        command = [sys.executable, "-I", "-c", _PROBE, str(path.resolve())]
+        ended = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        crashed = True
+    else:
+        crashed = ended.returncode < 0
+    if crashed:
+        message = f"{path} crashes the HDF5 library: it is damaged; get it again"
+        raise InputError(message)
 
 
 def _h5ad(path: Path, file: Any, layer: str | None) -> RawTable:
@@ -70,6 +112,7 @@ def _matrix(path: Path, node: Any) -> Any:
             message = f"{path}: {node.name} has {len(node.shape)} dimensions, not 2"
             raise InputError(message)
         require_cells(path, *node.shape)
+        require_unpacked(path, node.size * node.dtype.itemsize)
         return np.asarray(node[()], dtype=np.float64)
     form = _plain(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "")))
     shape = node.attrs["shape"] if "shape" in node.attrs else node.attrs["h5sparse_shape"]
@@ -78,9 +121,10 @@ def _matrix(path: Path, node: Any) -> Any:
 
 
 def _array(path: Path, node: Any) -> Any:
-    if node.size > MOST_CELLS:
-        message = f"{path}: {node.name} has {node.size} entries: that is more than fits into memory"
+    if node.size is None or node.size > MOST_CELLS:
+        message = f"{path}: {node.name} has {node.size} entries: that is none, or more than fits into memory"
         raise InputError(message)
+    require_unpacked(path, node.size * node.dtype.itemsize)
     return node[()]
 
 
@@ -137,8 +181,7 @@ def _loom(path: Path, file: Any, layer: str | None) -> RawTable:
 
 
 def _attributes(path: Path, node: Any, size: int, usual: Sequence[str], word: str) -> Axis:
-    texts = {name: _column(path, node[name]) for name in node if len(node[name].shape) == 1}
-    texts = {name: each for name, each in texts.items() if len(each) == size}
+    texts = {name: _column(path, node[name]) for name in node if node[name].shape == (size,)}
     index = next((name for name in usual if name in texts), None)
     names = [f"{word}_{at + 1}" for at in range(size)] if index is None else texts.pop(index)
     return Axis(size, tuple(names), tuple(Note(name, tuple(each)) for name, each in texts.items()), None, word)

@@ -15,7 +15,7 @@ _Cells = Iterator[tuple[int, list[str]]]
 def read_gct(path: Path, options: FileOptions) -> RawTable:
     """Read GCT 1.2 and 1.3; of the latter the metadata of samples are where classes may be."""
     lines = _cells(path, options)
-    version = next(lines)[1][0].lstrip("#")
+    version = next(lines, (1, [""]))[1][0].lstrip("#")
     n_rows, n_columns, n_row_notes, n_column_notes = _gct_size(path, next(lines, (2, []))[1], version)
     start = 1 + n_row_notes
     header = _line(path, lines, start + n_columns)
@@ -45,7 +45,7 @@ def read_gct(path: Path, options: FileOptions) -> RawTable:
 def read_res(path: Path, options: FileOptions) -> RawTable:
     """Read RES: each value is followed by a call, present or absent, which is set aside."""
     lines = _cells(path, options)
-    header = next(lines)[1]
+    header = next(lines, (1, [""]))[1]
     names = tuple(name for name in header[2::2] if name)
     described = [*next(lines, (2, []))[1][1:], *[""] * (2 * len(names))]
     size = next(lines, (3, [""]))[1][0]

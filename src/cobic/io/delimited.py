@@ -8,7 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from cobic.errors import InputError
-from cobic.io.grid import Line, number_of, split_grid
+from cobic.io.grid import Line, is_number, split_grid
 from cobic.io.raw import MISSING, RawTable
 from cobic.io.source import cells_of, text_lines
 
@@ -112,7 +112,7 @@ def header_and_lines(path: Path, rows: Iterator[Line], options: FileOptions) -> 
         raise InputError(message)
     if options.header_row == 0:
         return [f"column_{column + 1}" for column in range(len(first[1]))], chain([first], rest)
-    if options.header_row is None and all(number_of(cell) == number_of(cell) for cell in header):
+    if options.header_row is None and all(is_number(cell) for cell in header):
         message = (
             f"{path}, line {number} holds numbers only: if there is no line of names, say --header-row 0; "
             f"if these are the names, --header-row {number}"
@@ -150,7 +150,7 @@ def _decimal(path: Path, delimiter: str, head: Sequence[Line]) -> str:
     with_comma = [cell for cell in cells if _WITH_COMMA.fullmatch(cell)]
     if not with_comma:
         return "."
-    if any("." in cell and number_of(cell) == number_of(cell) for cell in cells):
+    if any("." in cell and is_number(cell) for cell in cells):
         message = (
             f"{path} has numbers with a decimal comma ({with_comma[0]}) and with a decimal point: "
             "say which it is with --decimal"

@@ -1,5 +1,6 @@
 """Lines of cells: which of them hold numbers, which hold texts about their row or column."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -160,9 +161,9 @@ def _numeric_columns(header: Sequence[str], head: Sequence[Line], decimal: str) 
         cells = [row[column] for _, row in head]
         values = plain_numbers(cells, decimal)
         if values is None:
-            filled = [cell for cell in cells if cell.lower() not in MISSING]
-            n_numbers = sum(1 for cell in filled if number_of(cell, decimal) == number_of(cell, decimal))
-            numbers = bool(n_numbers) and 2 * n_numbers >= len(filled)
+            filled = Counter(cell for cell in cells if cell.lower() not in MISSING)
+            n_numbers = sum(times for cell, times in filled.items() if is_number(cell, decimal))
+            numbers = bool(n_numbers) and 2 * n_numbers >= filled.total()
         else:
             numbers = not np.isnan(values).all()
         if numbers:
@@ -250,6 +251,12 @@ def plain_numbers(cells: Sequence[object], decimal: str) -> Floats | None:
 def _has_underscores(cells: Sequence[object]) -> bool:
     """Tell whether a cell is like 1_000, which Python takes for a number and nobody else does."""
     return any("_" in cell if isinstance(cell, str) else _has_underscores(cell) for cell in cells)  # type: ignore[arg-type]
+
+
+def is_number(cell: str, decimal: str = ".") -> bool:
+    """Tell whether a cell is a number; NaN is none."""
+    value = number_of(cell, decimal)
+    return value == value
 
 
 def number_of(cell: str, decimal: str = ".") -> float:
