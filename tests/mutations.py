@@ -3,21 +3,8 @@
 from hypothesis import strategies as st
 
 _JUNK = (
-    b"\x00",
-    b"\xff\xfe",
-    b"\n",
-    b"\r",
-    b"\t",
-    b",",
-    b'"',
-    b"'",
-    b"NA",
-    b"nan",
-    b"1e999",
-    b"-",
-    b"#",
-    b"{",
-    b"99999999999",
+    *(b"\x00", b"\xff\xfe", b"\n", b"\r", b"\t", b",", b'"', b"'"),
+    *(b"NA", b"nan", b"1e999", b"-", b"#", b"{", b"99999999999"),
 )
 _PLACE = st.integers(0, 10_000)
 

@@ -3,7 +3,6 @@
 import time
 
 import numpy as np
-
 from benchmarks.apart import alone, one_by_one
 
 

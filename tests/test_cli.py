@@ -434,7 +434,7 @@ def shown_on_a_terminal(arguments, answer):
 
 
 def test_help_shows_an_example_for_every_command(capsys):
-    for command in ("demo", "select", "classify", "verify", "reproduce", "datasets"):
+    for command in ("demo", "inspect", "select", "classify", "verify", "reproduce", "datasets"):
         with pytest.raises(SystemExit):
             main([command, "--help"])
         assert f"example: cobic {command}" in capsys.readouterr().out

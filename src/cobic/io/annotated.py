@@ -41,7 +41,7 @@ def look(name, node):
 with h5py.File(sys.argv[1], "r") as file:
     file.visititems(look)
 """
-_PROBE_SECONDS = 120.0
+_PROBE_SECONDS = 30.0
 
 
 def read_hdf(path: Path, options: FileOptions) -> RawTable:

@@ -73,8 +73,11 @@ def _lines(path: Path, lines: Iterator[tuple[int, str]], attributes: Sequence[_A
             yield number, _cells(text)
             continue
         require_cells(path, count, len(attributes))
+        if not text.endswith("}"):
+            message = f"{path}, line {number} has no closing brace: it seems cut short"
+            raise InputError(message)
         cells = [attribute.default for attribute in attributes]
-        for pair in _cells(text.strip("{} "), " "):
+        for pair in _cells(text.strip("{} ")):
             index, _, value = pair.strip().partition(" ")
             if not index.isdecimal() or int(index) >= len(cells):
                 message = f"{path}, line {number}: {pair[:60]!r} is not the number of an attribute and its value"
@@ -83,7 +86,7 @@ def _lines(path: Path, lines: Iterator[tuple[int, str]], attributes: Sequence[_A
         yield number, cells
 
 
-def _cells(text: str, _: str = "") -> list[str]:
+def _cells(text: str) -> list[str]:
     quote = '"' if '"' in text and "'" not in text else "'"
     try:
         row = next(csv.reader([text], quotechar=quote, escapechar="\\", skipinitialspace=True), [])

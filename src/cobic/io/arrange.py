@@ -183,8 +183,8 @@ def _without(raw: RawTable, drop: Sequence[str]) -> RawTable:
     for name in drop:
         left = _without_column(raw, name)
         if left is raw:
-            left = _without_column(raw.turned(), name).turned()
-        if left.rows.size == raw.rows.size and left.columns.size == raw.columns.size and left.rows == raw.rows:
+            left = _without_row(raw, name)
+        if left is raw:
             message = f"{raw.path} has no column {name!r} to drop: {some(_column_headings(raw))}"
             raise InputError(message)
         raw = left
@@ -193,11 +193,19 @@ def _without(raw: RawTable, drop: Sequence[str]) -> RawTable:
 
 def _without_column(raw: RawTable, name: str) -> RawTable:
     notes = tuple(note for note in raw.rows.notes if note.name != name)
-    names = raw.columns.names or ()
-    if len(notes) == len(raw.rows.notes) and name not in names:
+    keep = np.array([at for at, each in enumerate(raw.columns.names or ()) if each != name], dtype=np.intp)
+    if raw.columns.names is None or keep.size == raw.columns.size:
+        keep = np.arange(raw.columns.size)
+    if len(notes) == len(raw.rows.notes) and keep.size == raw.columns.size:
         return raw
-    keep = np.flatnonzero([each != name for each in names]) if names else np.arange(raw.columns.size)
     return replace(raw.take_columns(keep), rows=replace(raw.rows, notes=notes))
+
+
+def _without_row(raw: RawTable, name: str) -> RawTable:
+    left = _without_column(_named_rows(raw).turned(), name).turned()
+    if left.rows.size == raw.rows.size and len(left.columns.notes) == len(raw.columns.notes):
+        return raw
+    return left if raw.rows.names is not None else replace(left, rows=replace(left.rows, names=None))
 
 
 def _column_headings(raw: RawTable) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
+from cobic.checks import require_choice, require_whole
 from cobic.errors import InputError
 from cobic.io.grid import Line, is_number, split_grid
 from cobic.io.raw import MISSING, RawTable
@@ -39,6 +40,12 @@ class FileOptions:
     header_row: int | None = None
     decimal: str | None = None
     encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.header_row is not None:
+            require_whole("header_row", self.header_row, 0)
+        if self.decimal is not None:
+            require_choice("decimal", self.decimal, (".", ","))
 
 
 def read_delimited(path: Path, options: FileOptions) -> RawTable:

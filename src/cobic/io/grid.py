@@ -206,7 +206,7 @@ def _with_column_notes(table: RawTable) -> RawTable:
         return table
     notes = []
     for row in about.tolist():
-        heading = next((note.texts[row] for note in table.rows.notes if note.texts[row]), "")
+        heading = _heading(table, row) or table.rows.where(row)
         texts = [
             table.odd_cells.get((row, column)) or ("" if value != value else f"{value:.15g}")
             for column, value in enumerate(table.values[row].tolist())
@@ -219,6 +219,12 @@ def _with_column_notes(table: RawTable) -> RawTable:
     )
 
 
+def _heading(table: RawTable, row: int) -> str:
+    """The first text of a line; names of features that are numbers are in the first column of numbers."""
+    texts = [note.texts[row] for note in table.rows.notes]
+    return next(filter(None, texts), "") or table.odd_cells.get((row, 0), "")
+
+
 def _lines_about_columns(table: RawTable) -> Integers:
     with_text = {row for row, _ in table.odd_cells}
     without_number = set(np.flatnonzero(np.isnan(table.values).all(axis=1)).tolist())
@@ -226,7 +232,9 @@ def _lines_about_columns(table: RawTable) -> Integers:
     names = name_note(table.rows.notes)
     if names is not None:
         first = next((row for row, text in enumerate(names.texts) if text and row not in about), 0)
-        about |= set(range(first))
+        # A line of numbers without any text may as well be a sample whose name is missing.
+        full = np.isfinite(table.values[:first]).all(axis=1)
+        about |= {row for row in range(first) if _heading(table, row) or not full[row]}
     return np.array(sorted(about), dtype=np.intp)
 
 
