@@ -127,9 +127,14 @@ def test_arrays_of_objects_are_never_loaded(tmp_path):
 
 @pytest.mark.parametrize(("name", "pack"), [("gz", gzip.compress), ("zst", zstandard.compress)])
 def test_an_archive_that_unpacks_without_end_is_refused(tmp_path, name, pack):
-    bomb = b"s,class,g1\n" + b"0,a,0\n" * 60_000_000  # 360 MB that pack to next to nothing
+    bomb = b"s,class,g1\ns1,a" + b",0" * 60_000_000  # 120 MB that pack to next to nothing
     (tmp_path / f"bomb.csv.{name}").write_bytes(pack(bomb))
     assert_bounded(tmp_path / f"bomb.csv.{name}", "unpacks to more than 200 times its size")
+
+
+def test_lines_without_end_are_refused(tmp_path):
+    (tmp_path / "lines.csv").write_bytes(b"s,class,g1\n" + b"s,a,0\n" * 2_100_000)
+    assert_bounded(tmp_path / "lines.csv", "has more than 2097152 lines")
 
 
 def test_an_endless_line_is_refused(tmp_path):
@@ -150,7 +155,7 @@ def test_zip_bombs_inside_excel_and_numpy_are_refused(tmp_path):
 
 def test_large_promises_in_small_files_are_refused(tmp_path):
     with h5py.File(tmp_path / "bomb.h5ad", "w") as file:
-        file.create_dataset("X", shape=(16_000, 16_000), chunks=True)
+        file.create_dataset("X", shape=(16_000, 16_000), dtype="f4", chunks=True)
         file.create_group("obs")
         file.create_group("var")
     assert_bounded(tmp_path / "bomb.h5ad", "more than 200 times its size")

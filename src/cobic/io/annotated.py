@@ -15,7 +15,6 @@ from cobic.io.labels import some
 from cobic.io.raw import Axis, Note, RawTable, as_text
 from cobic.io.source import (
     MOST_CELLS,
-    MOST_LINES,
     first_bytes,
     foreign,
     needed,
@@ -248,7 +247,7 @@ def _matrix_market(path: Path) -> Any:
     sizes = [int(word) for word in head[0].split() if word.isdigit() and len(word) < 12] if head else []
     if len(sizes) == 2:
         require_cells(path, *sizes)
-    elif len(sizes) != 3 or sizes[2] > MOST_CELLS or max(sizes[:2]) > MOST_LINES * 8:
+    elif len(sizes) != 3 or sizes[2] > MOST_CELLS or max(sizes[:2]) > MOST_CELLS:
         message = f"{path} is not a Matrix Market file of a size that can be read: {head[:1]!r:.80}"
         raise InputError(message)
     with foreign(path, "a Matrix Market file"), open_bytes(path) as stream:

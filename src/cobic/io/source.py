@@ -16,9 +16,9 @@ from typing import IO, Any
 from cobic.errors import InputError
 
 LONGEST_LINE = 1 << 27
-MOST_LINES = 1 << 23
+MOST_LINES = 1 << 21
 MOST_CELLS = 1 << 28  # 2 GiB of numbers; larger data belong into a sparse format
-_ALWAYS_UNPACKED = 1 << 28
+_ALWAYS_UNPACKED = 1 << 26
 _MOST_EXPANSION = 200  # measurements as text shrink to a fifth or a tenth, hardly ever to less than a hundredth
 
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}
