@@ -20,7 +20,7 @@ Path("lab.csv").write_text(table_text(cobic.Dataset(made.X, labels, made.feature
 Path("new.csv").write_text(table_text(made.test))
 
 # --- 1. Read it.
-data = cobic.read_table("lab.csv", labels="class")
+data = cobic.read("lab.csv", labels="class")
 print(f"{data.X.shape[0]} samples, {data.X.shape[1]} genes, classes {data.class_sizes}")
 
 # --- 2. Are there samples that do not fit their label?
@@ -53,6 +53,6 @@ print(cobic.verify(problem, result.certificate).reason)
 
 model = cobic.Model.of(problem, result)
 model.save("model.json")
-new = cobic.read_table("new.csv", labels="class")
+new = cobic.read("new.csv", labels="class")
 predicted = cobic.Model.load("model.json").predict(new.X, new.feature_names)
 print(f"New samples classified as their labels say: {(predicted == new.y).sum()} of {len(new.y)}")

@@ -92,7 +92,7 @@ def test_select_then_classify(table, tmp_path, capsys):
     assert listed.shape[0] == 150
     assert listed["selected"].sum() == summary["n_selected"]
     assert summary["alpha"] == [2.0] * 38
-    data = cobic.read_table(table, labels="class")
+    data = cobic.read(table, labels="class")
     assert cobic.Problem(data.X, data.y, alpha=2.0).is_consistent(listed["selected"].to_numpy())
 
     test = table.parent / "test.csv"
@@ -110,7 +110,7 @@ def test_select_then_classify(table, tmp_path, capsys):
 
 
 def test_features_in_rows_and_a_labels_file_give_the_same_answer(table, tmp_path, capsys):
-    data = cobic.read_table(table, labels="class")
+    data = cobic.read(table, labels="class")
     turned = pd.DataFrame(data.X.T, index=data.feature_names, columns=data.sample_names)
     turned.to_csv(tmp_path / "turned.csv.gz", index_label="gene")
     pd.Series(data.y, index=data.sample_names, name="class").to_csv(tmp_path / "labels.csv")
@@ -140,7 +140,7 @@ def test_method_options_reach_the_method(table, capsys):
         ([], "COMMAND"),
         (["select", "{table}"], "say where the classes are"),
         (["select", "nowhere.csv", "--labels", "class"], "there is no file nowhere.csv"),
-        (["select", "{table}", "--labels", "kind"], "no column 'kind'"),
+        (["select", "{table}", "--labels", "kind"], "no column or line 'kind'"),
         (["select", "{table}", "--labels", "class", "--alpha", "much"], "invalid float value"),
         (["select", "{table}", "--labels", "class", "--alpha", "-1"], "alpha is -1"),
         (["select", "{table}", "--labels", "class", "--beta", "0.5"], "beta is 0.5"),
@@ -207,7 +207,7 @@ def test_mistakes_in_the_method_are_one_line_and_exit_2(table, capsys, request, 
         (["--groups", "{folder}"], "Is a directory"),
         (["--fixed-out", "nobody"], "fixed_out names 'nobody'"),
         (["--ties", "maybe"], "--ties: invalid choice"),
-        (["--labels", "kind"], "no column 'kind'"),
+        (["--labels", "kind"], "no column or line 'kind'"),
         (["--ids", "nobody"], "no column 'nobody'"),
         (["--drop", "class", "--labels-file", "nosuch.csv"], "there is no file nosuch.csv"),
         (["--out", "{table}"], "cannot write"),
@@ -287,7 +287,7 @@ def test_new_data_that_do_not_match_are_exit_2(table, tmp_path, capsys):
     assert "feature 2 is 'gene_000' where the model has 'gene_002'" in fails(
         capsys, 2, "classify", model, tmp_path / "new.csv"
     )
-    data = cobic.read_table(table, labels="class")
+    data = cobic.read(table, labels="class")
     turned = pd.DataFrame(data.X.T, index=data.feature_names, columns=data.sample_names)
     turned.to_csv(tmp_path / "turned.csv", index_label="gene")
     assert "look transposed" in fails(capsys, 2, "classify", model, tmp_path / "turned.csv")
@@ -361,7 +361,7 @@ def test_ctrl_c_before_there_is_anything_is_one_line(monkeypatch, table, capsys)
     def interrupted(*_args, **_kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cobic.cli.common.read_table", interrupted)
+    monkeypatch.setattr("cobic.cli.common.read_data", interrupted)
     assert fails(capsys, 130, "select", table, "--labels", "class") == "cobic: interrupted\n"
 
 
@@ -398,11 +398,27 @@ def test_a_data_set_is_written_as_a_table_that_select_takes(real_data, tmp_path,
     assert document["n_selected"] >= 435
 
 
-def test_the_public_golub_files_are_read_as_they_are(real_data, capsys):
-    files = [str(real_data / "golub/data_set_ALL_AML_train.csv"), "--labels-file", str(real_data / "golub/actual.csv")]
-    layout = ["--features-in-rows", "--drop", "call", "--drop", "Gene Accession Number"]
-    assert main(["select", *files, *layout, "--method", "fixed-point", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["n_selected"] >= 7070
+@pytest.mark.parametrize(
+    ("file", "labels", "n_selected", "set_aside"),
+    [
+        ("golub/data_set_ALL_AML_train.csv", ["--labels-file", "golub/actual.csv"], 7080, ["38 columns 'call'"]),
+        (
+            "notterman/CarcinomaNormaldatasetCancerResearch.csv",
+            ["--labels-from-names", "(Tumor|Normal)"],
+            7450,
+            ["4 empty columns", "'T-Test tumor vs. normal'", "line 'Age'", "line 'Duke Stage'"],
+        ),
+    ],
+)
+def test_the_public_files_are_read_as_they_are(real_data, capsys, file, labels, n_selected, set_aside):
+    where = [str(real_data / label) if label.endswith(".csv") else label for label in labels]
+    assert main(["select", str(real_data / file), *where]) == 0
+    told = capsys.readouterr().out
+    assert f"Kept {n_selected} of" in told
+    assert f"no consistent selection has more than {n_selected} features" in told
+    assert "features in rows" in told
+    aside = next(line for line in told.splitlines() if line.startswith("Set aside:"))
+    assert all(name in aside for name in set_aside)
 
 
 def test_progress_goes_to_a_terminal_only(table):
@@ -423,7 +439,7 @@ def shown_on_a_terminal(arguments, answer):
 
 
 def test_help_shows_an_example_for_every_command(capsys):
-    for command in ("demo", "select", "classify", "verify", "reproduce", "datasets"):
+    for command in ("demo", "inspect", "select", "classify", "verify", "reproduce", "datasets"):
         with pytest.raises(SystemExit):
             main([command, "--help"])
         assert f"example: cobic {command}" in capsys.readouterr().out

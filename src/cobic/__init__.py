@@ -9,7 +9,7 @@ from cobic.dataset import Dataset
 from cobic.errors import DownloadError, InconsistentDataWarning, InputError, ModelError
 from cobic.estimator import ConsistentBiclustering
 from cobic.export import export_model
-from cobic.io import read_table
+from cobic.io.read import read
 from cobic.methods import solve
 from cobic.model import Model
 from cobic.paths import Path, path
@@ -41,7 +41,7 @@ __all__ = [
     "export_model",
     "path",
     "plot",
-    "read_table",
+    "read",
     "select_adata",
     "selection_table",
     "solve",

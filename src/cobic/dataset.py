@@ -15,7 +15,7 @@ class Dataset:
 
     Attributes
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
         The measurements.
     y : ndarray of shape (n_samples,) or None
         Class of each sample.
@@ -29,9 +29,13 @@ class Dataset:
         What each feature of a synthetic set was planted as.
     test : Dataset or None
         Held-out samples over the same features.
+    layout : str
+        How it was in a file: samples in rows, or features in rows.
+    set_aside : tuple of str
+        Columns and lines of a file that are not in the data: annotations, results of tests, and so on.
     """
 
-    X: NDArray[Any]
+    X: Any
     y: NDArray[Any] | None
     feature_names: tuple[str, ...]
     sample_names: tuple[str, ...]
@@ -39,6 +43,8 @@ class Dataset:
     feature_descriptions: tuple[str, ...] | None = None
     feature_kinds: tuple[str, ...] | None = None
     test: Self | None = None
+    layout: str = "samples in rows"
+    set_aside: tuple[str, ...] = ()
 
     def problem(self, alpha: ArrayLike = 0.0, beta: ArrayLike = 1.0, **choices: Any) -> Problem:
         """Make the :class:`cobic.Problem` of these data.

@@ -3,6 +3,7 @@
 import argparse
 import ast
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,24 +15,36 @@ from rich.console import Console
 from cobic.checks import require_whole
 from cobic.dataset import Dataset
 from cobic.errors import InputError
-from cobic.io import read_groups, read_table
+from cobic.io import read_groups
+from cobic.io.delimited import FileOptions
+from cobic.io.read import Reading
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.problem import Problem
 from cobic.report import found_line, proven_line
 from cobic.result import Result, Status
 
 EXIT_DONE, EXIT_INPUT, EXIT_INFEASIBLE, EXIT_DOES_NOT_CHECK, EXIT_INTERRUPTED = 0, 2, 3, 4, 130
+_SHOWN_ASIDE = 12
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments that say how a table is to be read."""
-    group = parser.add_argument_group("the table")
-    group.add_argument("data", metavar="DATA", help="CSV or TSV file, plain or .gz, with a line of names")
-    group.add_argument("--labels", metavar="NAME", help="column (or row, with --features-in-rows) of the classes")
-    group.add_argument("--labels-file", metavar="FILE", help="second table: sample name, class")
-    group.add_argument("--features-in-rows", action="store_true", help="each line is a feature, not a sample")
+    """Arguments that say how a file is to be read."""
+    group = parser.add_argument_group("the data")
+    group.add_argument("data", metavar="DATA", help="a file of measurements: CSV, GCT, Excel, h5ad, R …")
+    group.add_argument("--labels", metavar="NAME", help="column or row of the classes")
+    group.add_argument("--labels-file", metavar="FILE", help="second file: sample name, class; or a CLS file")
+    group.add_argument("--labels-from-names", metavar="PATTERN", help="classes in sample names, as '(Tumor|Normal)'")
+    sides = group.add_mutually_exclusive_group()
+    sides.add_argument("--features-in-rows", action="store_true", default=None, help="each line is a feature")
+    sides.add_argument("--samples-in-rows", action="store_false", dest="features_in_rows", help="each line is a sample")
     group.add_argument("--ids", metavar="NAME", help="column of the sample names, if it is not recognised")
-    group.add_argument("--drop", metavar="NAME", action="append", default=[], help="leave a column out (repeatable)")
+    group.add_argument(
+        "--drop", metavar="NAME", action="append", default=[], help="leave a column or row out (repeatable)"
+    )
+    group.add_argument("--part", "--sheet", metavar="NAME", help="Excel sheet, R object, array or layer to read")
+    group.add_argument("--header-row", type=int, metavar="N", help="line of the names, from 1; 0 for none")
+    group.add_argument("--decimal", choices=(".", ","), help="decimal mark, if it is not recognised")
+    group.add_argument("--encoding", metavar="NAME", help="of a text file, if it is not UTF-8")
 
 
 def add_method_arguments(parser: argparse.ArgumentParser, time_limit: float = 60.0) -> None:
@@ -105,23 +118,43 @@ def rules(arguments: argparse.Namespace, data: Dataset) -> dict[str, Any]:
 
 def require_labels(arguments: argparse.Namespace) -> None:
     """Complain if the classes are nowhere."""
-    if arguments.labels is None and arguments.labels_file is None:
+    if arguments.labels is None and arguments.labels_file is None and arguments.labels_from_names is None:
         message = (
-            "say where the classes are: --labels NAME (a column; a row with --features-in-rows) or --labels-file FILE"
+            "say where the classes are: --labels NAME (a column or row), --labels-file FILE or --labels-from-names "
+            "PATTERN; cobic inspect DATA shows what there is"
         )
         raise InputError(message)
 
 
-def read_data(arguments: argparse.Namespace) -> Dataset:
-    """Read the table that the arguments of :func:`add_table_arguments` describe."""
-    return read_table(
-        arguments.data,
-        labels=arguments.labels,
-        labels_file=arguments.labels_file,
-        features_in_rows=arguments.features_in_rows,
-        ids=arguments.ids,
-        drop=arguments.drop,
+def reading(arguments: argparse.Namespace) -> Reading:
+    """What the arguments of :func:`add_table_arguments` say."""
+    return Reading(
+        Path(arguments.data),
+        arguments.labels,
+        None if arguments.labels_file is None else Path(arguments.labels_file),
+        arguments.labels_from_names,
+        arguments.features_in_rows,
+        arguments.ids,
+        tuple(arguments.drop),
+        FileOptions(arguments.part, arguments.header_row, arguments.decimal, arguments.encoding),
     )
+
+
+def read_data(arguments: argparse.Namespace) -> Dataset:
+    """Read the file that the arguments of :func:`add_table_arguments` describe."""
+    return reading(arguments).dataset()
+
+
+def read_line(data: Dataset) -> str:
+    """What was read, in a line for a person, and one more if something was set aside."""
+    classes = ", ".join(f"{cls}: {size}" for cls, size in data.class_sizes.items())
+    n_samples, n_features = data.X.shape
+    line = f"Read {n_samples} samples × {n_features} features, {data.layout}; classes {classes}."
+    if not data.set_aside:
+        return line
+    more = len(data.set_aside) - _SHOWN_ASIDE
+    shown = ", ".join(data.set_aside[:_SHOWN_ASIDE]) + (f" and {more} more (see cobic inspect)" if more > 0 else "")
+    return f"{line}\nSet aside: {shown}."
 
 
 def solve_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -159,6 +192,11 @@ def print_json(document: dict[str, Any]) -> None:
     """Print one JSON object on standard output."""
     json.dump(document, sys.stdout, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def finite(value: float) -> float | None:
+    """A number for JSON, which knows neither NaN nor infinity."""
+    return value if math.isfinite(value) else None
 
 
 def exit_code(result: Result) -> int:

@@ -12,7 +12,6 @@ from cobic.io import write_folder, write_text
 from cobic.io.files import prepare_folder
 from cobic.methods import solve
 from cobic.model import Model
-from cobic.problem import Problem
 from cobic.report import run_document, selection_table, summary_document, violation_table
 from cobic.report.folder import ANSWER_FILES
 from cobic.report.page import render
@@ -48,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     watch.lap("read")
     _require_places(arguments)
     if not arguments.json:
-        print(_read_line(arguments, problem))
+        print(common.read_line(data))
     with common.live_progress("selecting") as on_progress:
         result = solve(problem, on_progress=on_progress, **options)
     watch.lap("solve")
@@ -67,12 +66,6 @@ def _require_places(arguments: argparse.Namespace) -> None:
         raise InputError(message)
     if arguments.out is not None:
         prepare_folder(arguments.out, overwrite=arguments.force)
-
-
-def _read_line(arguments: argparse.Namespace, problem: Problem) -> str:
-    classes = ", ".join(f"{cls}: {size}" for cls, size in zip(problem.classes, problem.class_sizes, strict=True))
-    ways = "features" if arguments.features_in_rows else "samples"
-    return f"Read {problem.n_samples} samples × {problem.n_features} features, {ways} in rows; classes {classes}."
 
 
 def _tell(arguments: argparse.Namespace, story: Story) -> None:

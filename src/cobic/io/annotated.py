@@ -1,0 +1,254 @@
+"""Single-cell files: h5ad, loom and 10x. What is sparse stays sparse."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.io
+
+from cobic.errors import InputError
+from cobic.io.delimited import FileOptions
+from cobic.io.labels import some
+from cobic.io.raw import Axis, Note, RawTable, as_text
+from cobic.io.source import (
+    MOST_CELLS,
+    first_bytes,
+    foreign,
+    needed,
+    open_bytes,
+    require_cells,
+    require_unpacked,
+    text_lines,
+)
+from cobic.io.sparse import as_csr, sparse_matrix
+
+_DESCRIBING = {"gene_name", "gene_names", "gene_symbol", "gene_symbols", "symbol", "feature_name", "description"}
+_CELL_NAMES = ("CellID", "cell_id", "obs_names", "CellId")
+_GENE_NAMES = ("Gene", "gene", "var_names", "Accession")
+
+
+# Walks through a file and reads what is small in it.
+_PROBE = """
+import sys, h5py
+def look(name, node):
+    list(node.attrs.items())
+    if hasattr(node, "shape") and node.size is not None and node.size * node.dtype.itemsize < 1 << 24:
+        node[()]
+with h5py.File(sys.argv[1], "r") as file:
+    file.visititems(look)
+"""
+_PROBE_SECONDS = 30.0
+
+
+def read_hdf(path: Path, options: FileOptions) -> RawTable:
+    """Read h5ad, loom, or the HDF5 file of Cell Ranger; which of them it is, its groups tell."""
+    h5py = needed("h5py", "hdf")
+    _require_harmless(path)
+    with foreign(path, "an HDF5 file"), h5py.File(path, "r") as file:
+        if "obs" in file and "var" in file:
+            return _h5ad(path, file, options.part)
+        if "matrix" in file and "col_attrs" in file:
+            return _loom(path, file, options.part)
+        if "matrix" in file and "barcodes" in file["matrix"]:
+            return _cell_ranger(path, file["matrix"])
+    message = f"{path} is an HDF5 file, but neither h5ad, loom nor 10x: it has none of their groups"
+    raise InputError(message)
+
+
+def _require_harmless(path: Path) -> None:
+    """Let another process open the file first: some damaged files crash the HDF5 library, or never let it go."""
+    if not sys.executable:
+        return
+    try:
+        command = [sys.executable, "-I", "-c", _PROBE, str(path.resolve())]
+        ended = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        crashed = True
+    else:
+        crashed = ended.returncode < 0
+    if crashed:
+        message = f"{path} crashes the HDF5 library: it is damaged; get it again"
+        raise InputError(message)
+
+
+def _h5ad(path: Path, file: Any, layer: str | None) -> RawTable:
+    node, var = file.get("X"), file["var"]
+    if layer == "raw" and "raw" in file:
+        node, var = file["raw/X"], file["raw/var"]
+    elif layer is not None:
+        node = _layer(path, file, layer)
+    if node is None:
+        message = f"{path} has no X: name a layer with --part, {some(list(file.get('layers', ())))}"
+        raise InputError(message)
+    values = _matrix(path, node)
+    obs_names, obs_notes = _frame(path, file["obs"], values.shape[0])
+    var_names, var_notes = _frame(path, var, values.shape[1])
+    return RawTable(
+        path,
+        "h5ad",
+        values,
+        Axis(values.shape[0], obs_names, obs_notes, None, "sample"),
+        Axis(values.shape[1], var_names, var_notes, None, "feature"),
+        "rows",
+    )
+
+
+def _layer(path: Path, file: Any, layer: str) -> Any:
+    layers = file.get("layers", {})
+    if layer not in layers:
+        message = f"{path} has no layer {layer!r}: {some(list(layers)) if len(layers) else 'it has none'}"
+        raise InputError(message)
+    return layers[layer]
+
+
+def _matrix(path: Path, node: Any) -> Any:
+    """A dense or sparse matrix, in the form that it has."""
+    if hasattr(node, "shape"):
+        if len(node.shape) != 2:
+            message = f"{path}: {node.name} has {len(node.shape)} dimensions, not 2"
+            raise InputError(message)
+        require_cells(path, *node.shape)
+        require_unpacked(path, node.size * node.dtype.itemsize)
+        return np.asarray(node[()], dtype=np.float64)
+    form = _plain(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "")))
+    shape = node.attrs["shape"] if "shape" in node.attrs else node.attrs["h5sparse_shape"]
+    data, indices, indptr = (_array(path, node[part]) for part in ("data", "indices", "indptr"))
+    return sparse_matrix(path, form.removesuffix("_matrix").removesuffix("_array"), data, indices, indptr, shape)
+
+
+def _array(path: Path, node: Any) -> Any:
+    if node.size is None or node.size > MOST_CELLS:
+        message = f"{path}: {node.name} has {node.size} entries: that is none, or more than fits into memory"
+        raise InputError(message)
+    require_unpacked(path, node.size * node.dtype.itemsize)
+    return node[()]
+
+
+def _plain(text: Any) -> str:
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+
+
+def _frame(path: Path, node: Any, size: int) -> tuple[tuple[str, ...], tuple[Note, ...]]:
+    """Names and notes of an annotation table; one without names gets numbers."""
+    if hasattr(node, "dtype") and node.dtype.names:  # as anndata wrote it before version 0.7
+        columns = {name: [_text(value) for value in _array(path, node)[name]] for name in node.dtype.names}
+        index = next(iter(columns))
+    else:
+        old = node.get("__categories", {})
+        index = _plain(node.attrs.get("_index", "index"))
+        columns = {name: _column(path, node[name], old.get(name)) for name in node if name != "__categories"}
+    for name, texts in columns.items():
+        if len(texts) != size:
+            message = f"{path}: {node.name}/{name} has {len(texts)} entries for {size} in the matrix"
+            raise InputError(message)
+    names = tuple(columns.pop(index, [str(at) for at in range(size)]))
+    notes = (Note(name, tuple(texts), leading=name in _DESCRIBING) for name, texts in columns.items())
+    return names, tuple(notes)
+
+
+def _column(path: Path, node: Any, categories: Any = None) -> list[str]:
+    """A column of an annotation table as texts: plain, categorical, or with a mask of missing values."""
+    if hasattr(node, "shape"):
+        values = _array(path, node)
+        if categories is not None:
+            return _coded(values, _column(path, categories))
+        return [_text(value) for value in np.atleast_1d(values)] if np.ndim(values) < 2 else []
+    if "codes" in node:
+        return _coded(_array(path, node["codes"]), _column(path, node["categories"]))
+    values, mask = _column(path, node["values"]), _array(path, node["mask"])
+    return ["" if missing else text for text, missing in zip(values, mask, strict=True)]
+
+
+def _coded(codes: Any, categories: Sequence[str]) -> list[str]:
+    return ["" if code < 0 else categories[code] for code in codes.tolist()]
+
+
+def _text(value: Any) -> str:
+    return (
+        _plain(value) if isinstance(value, (bytes, str)) else as_text(value.item() if hasattr(value, "item") else value)
+    )
+
+
+def _loom(path: Path, file: Any, layer: str | None) -> RawTable:
+    values = _matrix(path, file["matrix"] if layer is None else _layer(path, file, layer))
+    genes = _attributes(path, file["row_attrs"], values.shape[0], _GENE_NAMES, "feature")
+    cells = _attributes(path, file["col_attrs"], values.shape[1], _CELL_NAMES, "sample")
+    return RawTable(path, "loom", values, genes, cells, "columns")
+
+
+def _attributes(path: Path, node: Any, size: int, usual: Sequence[str], word: str) -> Axis:
+    texts = {name: _column(path, node[name]) for name in node if node[name].shape == (size,)}
+    index = next((name for name in usual if name in texts), None)
+    names = [f"{word}_{at + 1}" for at in range(size)] if index is None else texts.pop(index)
+    return Axis(size, tuple(names), tuple(Note(name, tuple(each)) for name, each in texts.items()), None, word)
+
+
+def _cell_ranger(path: Path, node: Any) -> RawTable:
+    parts = [_array(path, node[part]) for part in ("data", "indices", "indptr", "shape")]
+    values = sparse_matrix(path, "csc", *parts)
+    features = node.get("features", node)
+    ids = _column(path, features["id" if "id" in features else "genes"])
+    described = _column(path, features["name" if "name" in features else "gene_names"])
+    return _ten_x(path, values, ids, {"name": described}, _column(path, node["barcodes"]))
+
+
+def read_ten_x(path: Path, options: FileOptions) -> RawTable:
+    """Read a folder with matrix.mtx, barcodes.tsv and features.tsv or genes.tsv, each plain or packed."""
+    matrix = _member(path, "matrix.mtx", "matrix.mtx") if path.is_dir() else path
+    folder, name = matrix.parent, matrix.name
+    barcodes = _member(folder, "barcodes.tsv", name.replace("matrix.mtx", "barcodes.tsv"))
+    try:
+        features = _member(folder, "features.tsv", name.replace("matrix.mtx", "features.tsv"))
+    except InputError:
+        features = _member(folder, "genes.tsv", name.replace("matrix.mtx", "genes.tsv"))
+    values = _matrix_market(matrix)
+    columns = [line.rstrip("\r\n").split("\t") for line in text_lines(features, options.encoding) if line.strip()]
+    width = min((len(cells) for cells in columns), default=0)
+    notes = {name: [cells[at] for cells in columns] for at, name in ((1, "name"), (2, "type")) if at < width}
+    cells = [line.split("\t")[0].strip() for line in text_lines(barcodes, options.encoding) if line.strip()]
+    return _ten_x(matrix, values, [each[0].strip() for each in columns], notes, cells)
+
+
+def _ten_x(path: Path, values: Any, ids: list[str], notes: dict[str, list[str]], cells: list[str]) -> RawTable:
+    if values.shape != (len(ids), len(cells)):
+        message = (
+            f"{path} has {values.shape[0]} × {values.shape[1]} entries, but there are {len(ids)} features and "
+            f"{len(cells)} barcodes: the files do not belong together"
+        )
+        raise InputError(message)
+    described = tuple(Note(name, tuple(texts), leading=name == "name") for name, texts in notes.items())
+    return RawTable(
+        path,
+        "10x",
+        values,
+        Axis(len(ids), tuple(ids), described, None, "feature"),
+        Axis(len(cells), tuple(cells), (), None, "sample"),
+        "columns",
+    )
+
+
+def _member(folder: Path, what: str, name: str) -> Path:
+    """The file of that name in the folder, plain or packed."""
+    for stem in dict.fromkeys((name, what)):
+        for ending in ("", ".gz", ".bz2", ".xz", ".zst"):
+            base = stem.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz").removesuffix(".zst")
+            if (folder / (base + ending)).is_file():
+                return folder / (base + ending)
+    message = f"{folder} has no file {what} (or {what}.gz): a 10x folder has matrix.mtx, barcodes.tsv and features.tsv"
+    raise InputError(message)
+
+
+def _matrix_market(path: Path) -> Any:
+    """A Matrix Market file; the sizes in its head are checked before memory is taken for them."""
+    head = [line for line in first_bytes(path).split(b"\n") if line.strip() and not line.startswith(b"%")]
+    sizes = [int(word) for word in head[0].split() if word.isdigit() and len(word) < 12] if head else []
+    if len(sizes) == 2:
+        require_cells(path, *sizes)
+    elif len(sizes) != 3 or sizes[2] > MOST_CELLS or max(sizes[:2]) > MOST_CELLS:
+        message = f"{path} is not a Matrix Market file of a size that can be read: {head[:1]!r:.80}"
+        raise InputError(message)
+    with foreign(path, "a Matrix Market file"), open_bytes(path) as stream:
+        return as_csr(scipy.io.mmread(stream))

@@ -1,0 +1,95 @@
+"""ARFF, the tables of Weka: attributes with types, then lines of values, dense or sparse."""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cobic.errors import InputError
+from cobic.io.delimited import FileOptions
+from cobic.io.grid import Line, split_grid
+from cobic.io.raw import RawTable
+from cobic.io.source import require_cells, text_lines
+
+_ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\S+)\s+(\S.*)""", re.IGNORECASE)
+_NUMERIC = ("numeric", "real", "integer")
+
+
+@dataclass(frozen=True)
+class _Attribute:
+    name: str
+    numeric: bool
+    default: str  # what a sparse line means by leaving it out
+
+
+def read_arff(path: Path, options: FileOptions) -> RawTable:
+    """Read ARFF; attributes that are nominal, texts or dates are about the samples."""
+    lines = enumerate(text_lines(path, options.encoding), start=1)
+    attributes = _attributes(path, lines)
+    names = [attribute.name for attribute in attributes]
+    texts = [at for at, attribute in enumerate(attributes) if not attribute.numeric]
+    table = split_grid(path, "ARFF", names, _lines(path, lines, attributes), text_columns=texts)
+    return RawTable(
+        path, "ARFF", table.values, table.rows, table.columns, "rows", odd_cells=table.odd_cells, remarks=table.remarks
+    )
+
+
+def _attributes(path: Path, lines: Iterator[tuple[int, str]]) -> list[_Attribute]:
+    found = []
+    for number, line in lines:
+        text = line.strip()
+        if text.lower().startswith("@data"):
+            break
+        if not text.lower().startswith("@attribute"):
+            continue
+        match = _ATTRIBUTE.fullmatch(text)
+        if match is None:
+            message = f"{path}, line {number}: not an attribute, as '@attribute gene_1 numeric': {text[:60]!r}"
+            raise InputError(message)
+        name, kind = match.groups()
+        numeric = kind.split()[0].lower() in _NUMERIC
+        values = [] if numeric or not kind.startswith("{") else _cells(kind.strip("{} "))
+        found.append(_Attribute(_unquoted(name), numeric, "0" if numeric else next(iter(values), "")))
+    else:
+        message = f"{path} has no line @data: it seems cut short"
+        raise InputError(message)
+    if len(found) < 2:
+        message = f"{path} has {len(found)} attributes: measurements and a class are needed"
+        raise InputError(message)
+    return found
+
+
+def _unquoted(name: str) -> str:
+    return re.sub(r"\\(.)", r"\1", name[1:-1]) if name[0] in "'\"" and len(name) > 1 else name
+
+
+def _lines(path: Path, lines: Iterator[tuple[int, str]], attributes: Sequence[_Attribute]) -> Iterator[Line]:
+    for count, (number, line) in enumerate(lines):
+        text = line.strip()
+        if not text or text.startswith("%"):
+            continue
+        if not text.startswith("{"):
+            yield number, _cells(text)
+            continue
+        require_cells(path, count, len(attributes))
+        if not text.endswith("}"):
+            message = f"{path}, line {number} has no closing brace: it seems cut short"
+            raise InputError(message)
+        cells = [attribute.default for attribute in attributes]
+        for pair in _cells(text.strip("{} ")):
+            index, _, value = pair.strip().partition(" ")
+            if not index.isdecimal() or int(index) >= len(cells):
+                message = f"{path}, line {number}: {pair[:60]!r} is not the number of an attribute and its value"
+                raise InputError(message)
+            cells[int(index)] = _unquoted(value.strip() or "?")
+        yield number, cells
+
+
+def _cells(text: str) -> list[str]:
+    quote = '"' if '"' in text and "'" not in text else "'"
+    try:
+        row = next(csv.reader([text], quotechar=quote, escapechar="\\", skipinitialspace=True), [])
+    except csv.Error:
+        row = [text]
+    return [cell.strip() for cell in row]

@@ -1,0 +1,131 @@
+"""Arrays with names, as numpy keeps them; nothing in them is ever executed."""
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cobic.errors import InputError
+from cobic.io.delimited import FileOptions
+from cobic.io.raw import Axis, Note, RawTable, as_text
+from cobic.io.source import MOST_CELLS, foreign, require_unpacked
+from cobic.io.sparse import sparse_matrix
+
+_SPARSE = {"data", "indices", "indptr", "format", "shape"}
+
+
+def read_npz(path: Path, options: FileOptions) -> RawTable:
+    """Read an npz or npy file of numpy, or a sparse matrix that scipy wrote; arrays of objects are refused."""
+    with foreign(path, "a file of numpy"):
+        arrays = _arrays(path)
+        if set(arrays) >= _SPARSE:
+            form = _word(arrays["format"].item())
+            values = sparse_matrix(path, form, *(arrays[part] for part in ("data", "indices", "indptr", "shape")))
+            others = {name: array for name, array in arrays.items() if name not in _SPARSE}
+            return from_arrays(path, "npz", {"matrix": values, **others}, options.part)
+        return from_arrays(path, "npz", arrays, options.part)
+
+
+def _word(text: Any) -> str:
+    return text.decode() if isinstance(text, bytes) else str(text)
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    with path.open("rb") as stream:
+        if stream.read(6) == b"\x93NUMPY":
+            stream.seek(0)
+            return {"matrix": _one(path, stream)}
+    with zipfile.ZipFile(path) as archive:
+        require_unpacked(path, sum(member.file_size for member in archive.infolist()))
+        found = {}
+        for name in archive.namelist():
+            if name.endswith(".npy"):
+                with archive.open(name) as stream:
+                    found[name.removesuffix(".npy")] = _one(path, stream)
+        return found
+
+
+def _one(path: Path, stream: Any) -> NDArray[Any]:
+    """One array; its size is checked before memory is taken for it."""
+    version = np.lib.format.read_magic(stream)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read_header(stream)
+    size = int(np.prod([int(each) for each in shape], dtype=object))
+    if dtype.hasobject:
+        message = f"{path} holds Python objects, which are never read: save numbers and texts (dtype 'U')"
+        raise InputError(message)
+    if size < 0 or size * dtype.itemsize > 8 * MOST_CELLS:
+        message = f"{path} holds an array of shape {shape}: that is more than fits into memory"
+        raise InputError(message)
+    data = stream.read(size * dtype.itemsize)
+    if len(data) < size * dtype.itemsize:
+        message = f"{path} ends in the middle of an array: it seems cut short"
+        raise InputError(message)
+    array = np.frombuffer(data, dtype=dtype, count=size) if size else np.empty(0, dtype)
+    return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
+
+
+def from_arrays(
+    path: Path,
+    form: str,
+    arrays: Mapping[str, Any],
+    part: str | None,
+    names: Mapping[str, tuple[tuple[str, ...] | None, tuple[str, ...] | None]] | None = None,
+) -> RawTable:
+    """Take the array with two dimensions for the measurements; those with one are about its rows or columns.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    form : str
+        What it is.
+    arrays : mapping of str to array
+        Everything in it.
+    part : str, optional
+        The measurements, if there are several arrays with two dimensions.
+    names : mapping, optional
+        Names of rows and columns of arrays that have them.
+
+    Returns
+    -------
+    RawTable
+        With the other arrays as notes.
+    """
+    tables = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "biuf"]
+    chosen = tables[0] if part is None and len(tables) == 1 else part
+    if chosen not in tables:
+        several = f"several ({', '.join(tables[:5])}): say which with --part" if part is None else f"no {part!r}"
+        message = f"{path} holds {several if tables else 'no table of numbers'}"
+        raise InputError(message)
+    values = arrays[chosen]
+    if not hasattr(values, "tocsr"):
+        values = values.astype(np.float64)
+    n_rows, n_columns = values.shape
+    row_names, column_names = (names or {}).get(chosen, (None, None))
+    texts = {name: _texts(array) for name, array in arrays.items() if array.ndim == 1 and name != chosen}
+    # In a square table a vector could be about either side; names such as those of genes then tell.
+    about = dict.fromkeys(texts, n_rows if n_rows != n_columns else -1)
+    rows, columns = [], []
+    for name, each in texts.items():
+        featured = any(word in name.lower() for word in ("feature", "gene", "col", "var"))
+        if len(each) == n_columns and (featured or about[name] != len(each)):
+            columns.append(Note(name, each, leading=featured))
+        elif len(each) == n_rows:
+            rows.append(Note(name, each, leading=any(word in name.lower() for word in ("name", "id", "row", "obs"))))
+    if row_names is None and column_names is not None and not any(note.leading for note in rows):
+        row_names = tuple(f"row_{at + 1}" for at in range(n_rows))
+    return RawTable(
+        path,
+        form,
+        values,
+        Axis(n_rows, row_names, tuple(rows), None, "row"),
+        Axis(n_columns, column_names, tuple(columns), None, "column"),
+    )
+
+
+def _texts(array: NDArray[Any]) -> tuple[str, ...]:
+    return tuple(_word(value) if isinstance(value, bytes) else as_text(value) for value in array.tolist())

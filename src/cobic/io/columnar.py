@@ -1,0 +1,82 @@
+"""Data frames, and the files that hold them: Parquet and Feather."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cobic.io.delimited import FileOptions
+from cobic.io.grid import split_grid
+from cobic.io.raw import Axis, Note, RawTable, as_text
+from cobic.io.source import foreign, needed, require_cells, require_unpacked
+
+
+def read_parquet(path: Path, options: FileOptions) -> RawTable:
+    """Read a Parquet file."""
+    del options
+    parquet = needed("pyarrow.parquet", "parquet")
+    with foreign(path, "a Parquet file"), parquet.ParquetFile(path) as file:
+        sizes = file.metadata
+        require_cells(path, sizes.num_rows, sizes.num_columns)
+        require_unpacked(path, sum(sizes.row_group(at).total_byte_size for at in range(sizes.num_row_groups)))
+        frame = file.read().to_pandas()
+        return from_frame(path, "Parquet", frame)
+
+
+def read_feather(path: Path, options: FileOptions) -> RawTable:
+    """Read a Feather file, which is the same as an Arrow file."""
+    del options
+    feather = needed("pyarrow.feather", "parquet")
+    with foreign(path, "a Feather file"):
+        table = feather.read_table(path)
+        require_cells(path, table.num_rows, table.num_columns)
+        table.validate(full=True)
+        return from_frame(path, "Feather", table.to_pandas())
+
+
+def from_frame(path: Path, form: str, frame: pd.DataFrame) -> RawTable:
+    """Tell the measurements of a data frame from what is about its rows; an index that does not count holds names."""
+    if not _counts(frame.index):
+        several = frame.index.nlevels > 1
+        frame = frame.reset_index(names=None if several else frame.index.name or "", allow_duplicates=True)
+    header = [as_text(name) for name in frame.columns]
+    numeric = [at for at in range(len(header)) if _is_measured(frame.iloc[:, at], header[at], at)]
+    if not numeric:
+        rows = ((at + 1, [as_text(value) for value in row]) for at, row in enumerate(frame.itertuples(index=False)))
+        return split_grid(path, form, header, rows)
+    values = np.column_stack([frame.iloc[:, at].to_numpy(dtype=np.float64, na_value=np.nan) for at in numeric])
+    notes = tuple(
+        Note(header[at], tuple(_texts(frame.iloc[:, at])), leading=at < numeric[0])
+        for at in range(len(header))
+        if at not in set(numeric)
+    )
+    return RawTable(
+        path,
+        form,
+        values,
+        Axis(len(frame), None, notes, None, "row"),
+        Axis(len(numeric), tuple(header[at] for at in numeric), (), None, "column"),
+    )
+
+
+def _counts(index: "pd.Index[Any]") -> bool:
+    """Tell whether an index says nothing: 0, 1, … as in pandas, or 1, 2, … as in R."""
+    if isinstance(index, pd.RangeIndex):
+        return True
+    return any(index.equals(pd.RangeIndex(first, first + len(index))) for first in (0, 1))
+
+
+def _is_measured(column: pd.Series, name: str, at: int) -> bool:
+    kind = pd.api.types
+    if not kind.is_numeric_dtype(column.dtype) or kind.is_bool_dtype(column.dtype):
+        return False
+    return not kind.is_complex_dtype(column.dtype) and not (at == 0 and name.lower() in ("", "id", "sample", "index"))
+
+
+def _texts(column: pd.Series) -> list[str]:
+    return ["" if missing else as_text(value) for value, missing in zip(_values(column), column.isna(), strict=True)]
+
+
+def _values(column: pd.Series) -> list[Any]:
+    return list(column.astype(object))

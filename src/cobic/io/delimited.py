@@ -1,0 +1,169 @@
+"""Comma, tab, semicolon or space between cells: the delimiter, the header and the decimal mark are found out."""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+
+from cobic.checks import require_choice, require_whole
+from cobic.errors import InputError
+from cobic.io.grid import Line, is_number, split_grid
+from cobic.io.raw import MISSING, RawTable
+from cobic.io.source import cells_of, text_lines
+
+_DELIMITERS = ",\t;"
+_HEAD_LINES = 50
+_HEAD_CHARACTERS = 1 << 20
+_WITH_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
+_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """What a user may have to say about a file because it does not say so itself.
+
+    Attributes
+    ----------
+    part : str or None
+        Sheet, R object, array or layer to read.
+    header_row : int or None
+        The line with the names, counted from 1; 0 if there is none.
+    decimal : str or None
+        The decimal mark.
+    encoding : str or None
+        The encoding of a text file.
+    """
+
+    part: str | None = None
+    header_row: int | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.header_row is not None:
+            require_whole("header_row", self.header_row, 0)
+        if self.decimal is not None:
+            require_choice("decimal", self.decimal, (".", ","))
+
+
+def read_delimited(path: Path, options: FileOptions) -> RawTable:
+    """Read CSV, TSV and their relatives."""
+    header, lines, delimiter = delimited_lines(path, options)
+    form = {",": "CSV", "\t": "TSV"}.get(delimiter, f"text separated by {delimiter!r}")
+    head = list(islice(lines, _HEAD_LINES))
+    decimal = options.decimal or _decimal(path, delimiter, head)
+    return split_grid(path, form, header, chain(head, lines), decimal=decimal)
+
+
+def delimited_lines(path: Path, options: FileOptions) -> tuple[list[str], Iterator[Line], str]:
+    """Header, lines and delimiter of a text file; what stands before the header is left out."""
+    lines = text_lines(path, options.encoding)
+    skipped = list(islice(lines, max(0, (options.header_row or 1) - 1)))
+    start = _start(lines)
+    if not any(line.strip() for line in start):
+        message = f"{path} is empty: a table with a line of names and a line per sample is needed"
+        raise InputError(message)
+    delimiter = _delimiter(start)
+    rows = cells_of(path, chain(_without_comments(start, delimiter), lines), delimiter, first=len(skipped) + 1)
+    header, rows = header_and_lines(path, rows, options)
+    return header, rows, delimiter
+
+
+def _start(lines: Iterator[str]) -> list[str]:
+    """The comments at the top and the first lines after them."""
+    start: list[str] = []
+    found = size = 0
+    for line in lines:
+        start.append(line)
+        if not _is_comment(line):
+            found, size = found + 1, size + len(line)
+        if found >= _HEAD_LINES or (found > 1 and size > _HEAD_CHARACTERS):
+            break
+    return start
+
+
+def _is_comment(line: str) -> bool:
+    return line.startswith("#") or not line.strip()
+
+
+def _without_comments(start: list[str], delimiter: str) -> Iterator[str]:
+    """Blank lines in place of the comments at the top; but the last one is the header if it has the cells of one."""
+    first = next((at for at, line in enumerate(start) if not _is_comment(line)), len(start))
+    for at, line in enumerate(start):
+        if at < first and not (at == first - 1 and first < len(start) and _same_width(line, start[first], delimiter)):
+            yield "\n"
+        else:
+            yield line.lstrip("# ") if at < first else line
+
+
+def _same_width(comment: str, line: str, delimiter: str) -> bool:
+    widths = [next(iter(_widths([each], delimiter)), 0) for each in (comment, line)]
+    return widths[0] == widths[1] > 1
+
+
+def header_and_lines(path: Path, rows: Iterator[Line], options: FileOptions) -> tuple[list[str], Iterator[Line]]:
+    """Tell the line with the names from the lines below it."""
+    first = next(rows, None)
+    if first is None:
+        message = f"{path} is empty: a table with a line of names and a line per sample is needed"
+        raise InputError(message)
+    number, header = first
+    second = next(rows, None)
+    rest = rows if second is None else chain([second], rows)
+    if second is not None and len(second[1]) == len(header) + 1:
+        header = ["", *header]  # as R writes a table: no heading above the names of the rows
+    if len(header) < 2:
+        message = f"{path} has one column only: separate the columns by comma, tab or semicolon"
+        raise InputError(message)
+    if options.header_row == 0:
+        return [f"column_{column + 1}" for column in range(len(first[1]))], chain([first], rest)
+    if options.header_row is None and all(is_number(cell) for cell in header):
+        message = (
+            f"{path}, line {number} holds numbers only: if there is no line of names, say --header-row 0; "
+            f"if these are the names, --header-row {number}"
+        )
+        raise InputError(message)
+    return header, rest
+
+
+def _delimiter(start: Sequence[str]) -> str:
+    """The delimiter that cuts most lines into the same number of cells."""
+    lines = [line for line in start if not _is_comment(line)] or list(start)
+    return max(_DELIMITERS + " ", key=lambda delimiter: _evenness(lines, delimiter))
+
+
+def _evenness(lines: Sequence[str], delimiter: str) -> tuple[bool, float, int]:
+    widths = _widths(lines, delimiter)
+    width = max(set(widths), key=widths.count, default=1)
+    agreeing = sum(each == width for each in widths) / max(1, len(widths))
+    # A blank is a delimiter only where there is no other: names and descriptions have blanks.
+    return width > 1 and delimiter != " ", agreeing if width > 1 else 0.0, width
+
+
+def _widths(lines: Sequence[str], delimiter: str) -> list[int]:
+    try:
+        return [len(row) for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter == " ") if row]
+    except csv.Error:
+        return []
+
+
+def _decimal(path: Path, delimiter: str, head: Sequence[Line]) -> str:
+    """The decimal mark; where 1,234 could be either, ask."""
+    if delimiter == ",":
+        return "."
+    cells = [cell for _, row in head for cell in row if cell.lower() not in MISSING]
+    with_comma = [cell for cell in cells if _WITH_COMMA.fullmatch(cell)]
+    if not with_comma:
+        return "."
+    if any("." in cell and is_number(cell) for cell in cells):
+        message = (
+            f"{path} has numbers with a decimal comma ({with_comma[0]}) and with a decimal point: "
+            "say which it is with --decimal"
+        )
+        raise InputError(message)
+    if all(_GROUPED.fullmatch(cell) for cell in with_comma):
+        message = f"{path}: is {with_comma[0]} a whole number or a fraction? Remove the commas, or say --decimal ,"
+        raise InputError(message)
+    return ","

@@ -1,0 +1,66 @@
+"""Excel workbooks, a sheet at a time."""
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cobic.errors import InputError
+from cobic.io.delimited import FileOptions, header_and_lines
+from cobic.io.grid import Line, split_grid
+from cobic.io.raw import RawTable, as_text
+from cobic.io.source import foreign, needed, require_unpacked
+
+
+def read_excel(path: Path, options: FileOptions) -> RawTable:
+    """Read one sheet of a workbook; values as they were last computed."""
+    openpyxl = needed("openpyxl", "excel")
+    with foreign(path, "an Excel file"):
+        with zipfile.ZipFile(path) as archive:
+            require_unpacked(path, sum(member.file_size for member in archive.infolist()))
+        with path.open("rb") as stream:
+            book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
+            sheet = _sheet(path, book, options.part)
+            rows = _rows(sheet, max(1, options.header_row or 1))
+            header, lines = header_and_lines(path, rows, options)
+            return split_grid(path, f"Excel, sheet {sheet.title!r}", header, _padded(lines, len(header)))
+
+
+def _sheet(path: Path, book: Any, name: str | None) -> Any:
+    names = book.sheetnames
+    if name is None:
+        filled = [each for each in names if next(_rows(_worksheet(path, book, each), 1), None)]
+        if len(filled) == 1:
+            return _worksheet(path, book, filled[0])
+        message = f"{path} has {len(filled)} sheets with cells in them: say which with --sheet: {', '.join(names)}"
+    elif name in names:
+        return _worksheet(path, book, name)
+    else:
+        message = f"{path} has no sheet {name!r}: its sheets are {', '.join(names)}"
+    raise InputError(message)
+
+
+def _worksheet(path: Path, book: Any, name: str) -> Any:
+    sheet = book[name]
+    if not hasattr(sheet, "iter_rows"):
+        message = f"{path}: sheet {name!r} is a chart, not a table"
+        raise InputError(message)
+    sheet.reset_dimensions()  # what the file says about its size may be wrong, or a trap
+    return sheet
+
+
+def _rows(sheet: Any, first: int) -> Iterator[Line]:
+    """Number and cells of each row that is not empty; empty cells at its end are left out."""
+    for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+        if number < first:
+            continue
+        cells = [as_text(value) for value in row]
+        while cells and not cells[-1]:
+            cells.pop()
+        if cells:
+            yield number, cells
+
+
+def _padded(lines: Iterator[Line], width: int) -> Iterator[Line]:
+    for number, cells in lines:
+        yield number, cells + [""] * (width - len(cells))

@@ -1,0 +1,77 @@
+"""GEO series matrix files: what is said about the samples above, the measurements below."""
+
+from collections.abc import Iterator
+from itertools import takewhile
+from pathlib import Path
+
+from cobic.errors import InputError
+from cobic.io.delimited import FileOptions
+from cobic.io.grid import Collected
+from cobic.io.raw import Axis, Note, RawTable
+from cobic.io.source import cells_of, text_lines
+
+_BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"
+
+
+def read_geo(path: Path, options: FileOptions) -> RawTable:
+    """Read a series matrix; each characteristic of the samples may hold the classes."""
+    lines = text_lines(path, options.encoding)
+    above = list(takewhile(lambda line: not line.lower().startswith(_BEGIN), lines))
+    ended: list[bool] = []
+    rows = cells_of(path, _until_end(lines, ended), "\t", first=len(above) + 2)
+    header = next(rows, (0, []))[1]
+    if len(header) < 2:
+        message = f"{path} has no table after {_BEGIN}: this series has its data elsewhere, or the file is cut short"
+        raise InputError(message)
+    found = Collected(path, list(range(1, len(header))), [0], ".")
+    for number, cells in rows:
+        padded = cells + [""] * (len(header) - len(cells))  # a last value that is missing has no tab before it
+        if len(padded) != len(header):
+            message = f"{path}, line {number}: {len(cells)} cells where the table has {len(header)} columns"
+            raise InputError(message)
+        found.add(number, padded)
+    if not ended or not found.numbers:
+        message = f"{path} has no line {_END} after its data: it seems cut short"
+        raise InputError(message)
+    return RawTable(
+        path,
+        "GEO series matrix",
+        found.values(),
+        Axis(len(found.numbers), tuple(found.texts[0]), (), found.numbers, "line"),
+        Axis(
+            len(header) - 1,
+            tuple(header[1:]),
+            _sample_notes(path, above, len(header) - 1),
+            range(2, len(header) + 1),
+            "column",
+        ),
+        "columns",
+        found.odd,
+    )
+
+
+def _until_end(lines: Iterator[str], ended: list[bool]) -> Iterator[str]:
+    for line in lines:
+        if line.lower().startswith(_END):
+            ended.append(True)
+            return
+        yield line
+
+
+def _sample_notes(path: Path, above: list[str], n_samples: int) -> tuple[Note, ...]:
+    """What is said about each sample; of characteristics such as 'tissue: colon' each kind is a note of its own."""
+    notes, kinds = [], dict[str, list[str]]()
+    about_samples = (line for line in above if line.lower().startswith("!sample_"))
+    for _, (name, *texts) in cells_of(path, iter(about_samples), "\t"):
+        if len(texts) != n_samples:
+            continue
+        if not name.lower().startswith("!sample_characteristics"):
+            short = name[len("!Sample_") :]
+            notes.append(Note(short, tuple(texts), leading=short == "title"))
+            continue
+        for sample, text in enumerate(texts):
+            kind, colon, value = text.partition(":")
+            kinds.setdefault(kind.strip() if colon else "characteristics", [""] * n_samples)[sample] = (
+                value.strip() if colon else text
+            )
+    return (*notes, *(Note(kind, tuple(texts)) for kind, texts in kinds.items() if any(texts)))

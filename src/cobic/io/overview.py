@@ -1,0 +1,239 @@
+"""What a file holds, as it was understood, before anything is computed with it."""
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cobic.errors import InputError
+from cobic.io.arrange import Arranged, arrange, is_statistic
+from cobic.io.raw import RawTable
+from cobic.io.read import Reading, as_dataset, read_raw
+from cobic.matrix import Floats
+
+_MOST_CLASSES = 10
+_LOGGED = 40.0  # the logarithm to base 2 of the largest measurement of any instrument is below
+
+
+@dataclass(frozen=True)
+class Values:
+    """The numbers of a table in a few words.
+
+    Attributes
+    ----------
+    smallest, largest, median : float
+        Of the numbers that are there; the median over at most a million of them.
+    missing, infinite, negative, zero : int
+        How many cells are so.
+    whole : bool
+        Whether all are whole numbers.
+    """
+
+    smallest: float
+    largest: float
+    median: float
+    missing: int
+    infinite: int
+    negative: int
+    zero: int
+    whole: bool
+
+    @property
+    def looks(self) -> str:
+        """What kind of measurements they look like."""
+        if self.largest <= _LOGGED and not self.whole:
+            return "standardised or log ratios" if self.negative and abs(self.median) < 1 else "logged"
+        if self.whole and not self.negative:
+            return "raw counts" if self.largest > 1 else "present or absent"
+        return "raw, not logged"
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What was understood of a file.
+
+    Attributes
+    ----------
+    arranged : Arranged
+        The table, samples in rows.
+    values : Values
+        Its numbers.
+    places : dict of str to str
+        Where the first missing, infinite or unreadable cell is.
+    n_ties : int or None
+        Features whose largest class means tie; None where that cannot be computed.
+    guessed : bool
+        Whether the orientation is a guess.
+    labels : tuple of str
+        Arguments of the command line that say where the classes are, given or proposed; empty if nobody knows.
+    """
+
+    arranged: Arranged
+    values: Values
+    places: dict[str, str]
+    n_ties: int | None
+    guessed: bool
+    labels: tuple[str, ...]
+
+    @property
+    def repeated_samples(self) -> list[str]:
+        """Sample names that occur more than once."""
+        return _repeated(self.arranged.sample_names)
+
+    @property
+    def repeated_features(self) -> list[str]:
+        """Feature names that occur more than once."""
+        return _repeated(self.arranged.feature_names)
+
+    @property
+    def class_sizes(self) -> dict[str, int]:
+        """Samples of each class, in sorted order."""
+        return {} if self.arranged.y is None else dict(sorted(Counter(self.arranged.y.tolist()).items()))
+
+
+def overview(reading: Reading) -> Overview:
+    """Read a file and say what is in it; where nothing is said about classes, guess.
+
+    Parameters
+    ----------
+    reading : Reading
+        The file and what is said about it.
+
+    Returns
+    -------
+    Overview
+        What was understood.
+    """
+    raw = read_raw(reading.path, reading.file)
+    options = reading.label_options()
+    labels, guessed = _given(reading), False
+    if not options.wanted:
+        labels, side = _proposal(raw, reading)
+        guessed = raw.samples_in is None and options.features_in_rows is None
+        if guessed:
+            options = replace(options, features_in_rows=side)
+    arranged = arrange(raw, options)
+    return Overview(arranged, _values(arranged.table.values), _places(arranged), _ties(arranged), guessed, labels)
+
+
+def next_command(found: Overview, reading: Reading) -> str:
+    """The command to run next."""
+    labels = found.labels or ("--labels-file", "CLASSES.csv")
+    said = []
+    for option, value in (
+        ("--ids", reading.ids),
+        ("--part", reading.file.part),
+        ("--header-row", reading.file.header_row),
+        ("--decimal", reading.file.decimal),
+        ("--encoding", reading.file.encoding),
+    ):
+        said += [] if value is None else [option, str(value)]
+    if reading.features_in_rows is not None:
+        said.append("--features-in-rows" if reading.features_in_rows else "--samples-in-rows")
+    said += [word for name in reading.drop for word in ("--drop", name)]
+    return shlex.join(["cobic", "select", str(reading.path), *labels, *said, "--out", "answer"])
+
+
+def _given(reading: Reading) -> tuple[str, ...]:
+    given: list[str] = []
+    for option, value in (
+        ("--labels", reading.labels),
+        ("--labels-file", reading.labels_file),
+        ("--labels-from-names", reading.labels_from_names),
+    ):
+        given += [] if value is None else [option, str(value)]
+    return tuple(given)
+
+
+def _proposal(raw: RawTable, reading: Reading) -> tuple[tuple[str, ...], bool]:
+    """Where the classes may be, and whether features are in rows then; by the shape if they are nowhere."""
+    known = {None: reading.features_in_rows, "rows": False, "columns": True}[raw.samples_in]
+    sides = [False, True] if known is None else [known]
+    beside = Path(str(reading.path).removesuffix("".join(reading.path.suffixes)) + ".cls")
+    if known is not False and beside.is_file():
+        return ("--labels-file", str(beside)), True
+    for side in sides:
+        axis = raw.columns if side else raw.rows
+        for note in axis.notes:
+            headings = [each.name for each in axis.notes]
+            if _are_classes(note.texts) and headings.count(note.name) == 1 and note.name:
+                return ("--labels", note.name), side
+    for side in sides:
+        axis = raw.columns if side else raw.rows
+        candidates = [axis.names or (), *(note.texts for note in axis.notes if note.leading)]
+        for candidate in candidates:
+            names = [name for name in candidate if not (side and is_statistic(name))]
+            words = [re.match(r"[A-Za-z]+", name) for name in names]
+            found = tuple(word.group() if word else "" for word in words)
+            if _are_classes(found):
+                return ("--labels-from-names", f"({'|'.join(sorted(set(found)))})"), side
+    return (), raw.rows.size > raw.columns.size if known is None else known
+
+
+def _are_classes(texts: Sequence[str]) -> bool:
+    """Tell whether texts could be classes: a few, each of several samples, none missing."""
+    sizes = Counter(texts)
+    return 2 <= len(sizes) <= _MOST_CLASSES and min(sizes.values()) >= 2 and all(texts)
+
+
+def _values(values: Any) -> Values:
+    numbers, n_cells = _stored(values)
+    finite = numbers[np.isfinite(numbers)]
+    n_absent = n_cells - numbers.size
+    if n_absent:
+        finite = np.append(finite, 0.0)
+    some = finite[:: max(1, finite.size // 1_000_000)]
+    if n_absent * 2 > n_cells:
+        some = np.zeros(1)
+    empty = finite.size == 0
+    return Values(
+        smallest=float("nan") if empty else float(finite.min()),
+        largest=float("nan") if empty else float(finite.max()),
+        median=float("nan") if empty else float(np.median(some)),
+        missing=int(np.isnan(numbers).sum()),
+        infinite=int(np.isinf(numbers).sum()),
+        negative=int((finite < 0).sum()),
+        zero=int((numbers == 0).sum()) + n_absent,
+        whole=bool((finite == np.round(finite)).all()),
+    )
+
+
+def _stored(values: Any) -> tuple[Floats, int]:
+    """The numbers that are stored, and the number of cells; what a sparse matrix does not store is zero."""
+    data = values.tocsr().data if hasattr(values, "tocsr") else values.ravel()
+    return np.asarray(data, dtype=np.float64), int(values.shape[0]) * int(values.shape[1])
+
+
+def _places(arranged: Arranged) -> dict[str, str]:
+    values = arranged.table.values
+    cells = values.tocoo() if hasattr(values, "tocoo") else None
+    found = {}
+    for kind, test in (("missing", np.isnan), ("infinite", np.isinf)):
+        bad = np.flatnonzero(test(values if cells is None else cells.data))
+        if bad.size:
+            first = int(bad[0])
+            row, column = divmod(first, values.shape[1]) if cells is None else (cells.row[first], cells.col[first])
+            found[kind] = arranged.place(int(row), int(column)).removeprefix(f"{arranged.table.path}, ")
+    if arranged.table.odd_cells:
+        cell = min(arranged.table.odd_cells)
+        place = arranged.place(*cell).removeprefix(f"{arranged.table.path}, ")
+        found["not a number"] = f"{place}: {arranged.table.odd_cells[cell][:40]!r}"
+    return found
+
+
+def _ties(arranged: Arranged) -> int | None:
+    if arranged.y is None:
+        return None
+    try:
+        return as_dataset(arranged).problem().n_ties
+    except InputError:  # said elsewhere: missing values, names, or classes
+        return None
+
+
+def _repeated(names: Sequence[str]) -> list[str]:
+    return [name for name, times in Counter(names).items() if times > 1]

@@ -1,0 +1,99 @@
+"""R data: data frames and matrices of .rda, .RData and .rds files. Nothing in them is executed."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cobic.errors import InputError
+from cobic.io.arrays import from_arrays
+from cobic.io.columnar import from_frame
+from cobic.io.delimited import FileOptions
+from cobic.io.raw import RawTable, as_text
+from cobic.io.source import MOST_CELLS, all_bytes, foreign, needed
+
+_Names = tuple[tuple[str, ...] | None, tuple[str, ...] | None]
+
+
+def read_r(path: Path, options: FileOptions) -> RawTable:
+    """Read a data frame or matrix; vectors of the same length beside it may hold classes and names."""
+    rdata = needed("rdata", "r")
+    raw = all_bytes(path)
+    with foreign(path, "an R file"):
+        parsed = rdata.parser.parse_data(raw, altrep_constructor_dict=_bounded_altreps(path, rdata.parser))
+        objects = rdata.conversion.convert(parsed)
+        things = _flat(objects if isinstance(objects, Mapping) else {"object": objects})
+        frames = {name: thing for name, thing in things.items() if isinstance(thing, pd.DataFrame)}
+        if options.part in frames or (options.part is None and len(frames) == 1 and not _matrices(things)):
+            return from_frame(path, "R data", frames[options.part or next(iter(frames))])
+        if options.part is None and len(frames) + len(_matrices(things)) > 1:
+            message = f"{path} holds {', '.join([*frames, *_matrices(things)][:8])}: say which with --part"
+            raise InputError(message)
+        arrays, names = _arrays(things)
+        return from_arrays(path, "R data", arrays, options.part, names)
+
+
+def _bounded_altreps(path: Path, parser: Any) -> dict[bytes, Any]:
+    """Compact sequences such as 1:1000000000 are a few bytes in the file; they must not fill the memory."""
+
+    def bounded(construct: Any) -> Any:
+        def constructed(state: Any) -> Any:
+            if np.max(np.abs(np.asarray(state.value, dtype=np.float64))) > MOST_CELLS:
+                message = f"{path} holds a sequence that does not fit into memory"
+                raise InputError(message)
+            return construct(state)
+
+        return constructed
+
+    known = dict(parser.DEFAULT_ALTREP_MAP)
+    return known | {name: bounded(known[name]) for name in known if name.startswith(b"compact")}
+
+
+def _flat(objects: Mapping[str, Any]) -> dict[str, Any]:
+    """The objects of a file, and those in its lists under names such as khan$xtrain."""
+    found: dict[str, Any] = {}
+    for name, thing in objects.items():
+        if isinstance(thing, Mapping):
+            found |= {f"{name}${key}": each for key, each in thing.items() if not isinstance(each, Mapping)}
+        else:
+            found[str(name)] = thing
+    return found
+
+
+def _matrices(things: Mapping[str, Any]) -> list[str]:
+    others = {name: thing for name, thing in things.items() if not isinstance(thing, pd.DataFrame)}
+    return [name for name, thing in others.items() if getattr(thing, "ndim", 0) == 2]
+
+
+def _arrays(things: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, _Names]]:
+    """Arrays, and the names of rows and columns of those that have them."""
+    arrays: dict[str, Any] = {}
+    names: dict[str, _Names] = {}
+    for name, thing in things.items():
+        array = _array(thing)
+        if array is None:
+            continue
+        if array.dtype.kind == "O":
+            array = np.array([as_text(each) for each in array.ravel().tolist()], dtype=str).reshape(array.shape)
+        arrays[name] = array
+        coordinates = getattr(thing, "coords", None)
+        if array.ndim == 2 and coordinates is not None:
+            rows, columns = (_coordinate(thing, dimension) for dimension in thing.dims)
+            names[name] = (rows, columns)
+    return arrays, names
+
+
+def _array(thing: Any) -> Any:
+    """An array, with NaN where R has NA; None for functions, data frames and other things that are none."""
+    if isinstance(thing, (pd.DataFrame, str)):
+        return None
+    if isinstance(thing, np.ma.MaskedArray) and np.ma.is_masked(thing):
+        return np.ma.filled(thing.astype(np.float64), np.nan)
+    values = getattr(thing, "values", thing)
+    return np.asarray(values) if hasattr(values, "dtype") else None
+
+
+def _coordinate(thing: Any, dimension: str) -> tuple[str, ...] | None:
+    return tuple(map(str, thing.coords[dimension].values)) if dimension in thing.coords else None

@@ -1,0 +1,155 @@
+"""What every reader makes of a file: numbers, and the texts that stand around them, either way round."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from cobic.matrix import Integers
+
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "#n/a"})
+
+Side = Literal["rows", "columns"]
+_OTHER: dict[Side | None, Side | None] = {None: None, "rows": "columns", "columns": "rows"}
+
+
+@dataclass(frozen=True)
+class Note:
+    """One text per row, or per column: names, descriptions, classes, or something to be set aside.
+
+    Attributes
+    ----------
+    name : str
+        Its heading; may be empty.
+    texts : tuple of str
+        The texts, stripped; empty where there is none.
+    leading : bool
+        Whether it stands before the numbers, where names are.
+    """
+
+    name: str
+    texts: tuple[str, ...]
+    leading: bool = False
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What is known about the rows, or about the columns, of a table.
+
+    Attributes
+    ----------
+    size : int
+        How many there are.
+    names : tuple of str or None
+        Their names, where the format says so; None if a leading note may hold them.
+    notes : tuple of Note
+        Further texts about each.
+    numbers : sequence of int or None
+        Where each stands in the file, counted from 1, for messages.
+    word : str
+        What one is called in messages: line, row, column, sample …
+    """
+
+    size: int
+    names: tuple[str, ...] | None = None
+    notes: tuple[Note, ...] = ()
+    numbers: Sequence[int] | None = None
+    word: str = "row"
+
+    def take(self, index: Integers) -> "Axis":
+        """Some of them."""
+        pick = index.tolist()
+        return Axis(
+            len(pick),
+            None if self.names is None else tuple(self.names[i] for i in pick),
+            tuple(replace(note, texts=tuple(note.texts[i] for i in pick)) for note in self.notes),
+            None if self.numbers is None else [self.numbers[i] for i in pick],
+            self.word,
+        )
+
+    def where(self, index: int) -> str:
+        """Say which one it is."""
+        name = None if self.names is None else self.names[index]
+        if self.numbers is None:
+            return f"{self.word} {index + 1}" if name is None else f"{self.word} {name!r}"
+        unnamed = name is None or self.word == "line"  # the number of a line says enough
+        return f"{self.word} {self.numbers[index]}" + ("" if unnamed else f" ({name!r})")
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """The numbers of a file with what stands around them, before anyone has said which way round they are.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    form : str
+        What it is: CSV, GCT 1.2, h5ad …
+    values : ndarray or sparse matrix of shape (rows, columns)
+        The numbers; NaN where there is none.
+    rows, columns : Axis
+        What is known about both sides.
+    samples_in : {"rows", "columns"} or None
+        Which side the samples are on, where the format says so.
+    odd_cells : mapping of (row, column) to str
+        Texts where numbers should be.
+    remarks : tuple of str
+        What was set aside on reading.
+    """
+
+    path: Path
+    form: str
+    values: Any
+    rows: Axis
+    columns: Axis
+    samples_in: Side | None = None
+    odd_cells: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+    def turned(self) -> "RawTable":
+        """The same table with rows and columns exchanged."""
+        return replace(
+            self,
+            values=self.values.T,
+            rows=self.columns,
+            columns=self.rows,
+            samples_in=_OTHER[self.samples_in],
+            odd_cells={(column, row): text for (row, column), text in self.odd_cells.items()},
+        )
+
+    def take_rows(self, keep: Integers) -> "RawTable":
+        """Some rows of the table."""
+        if keep.size == self.rows.size:
+            return self
+        at = {int(old): new for new, old in enumerate(keep)}
+        odd = {(at[row], column): text for (row, column), text in self.odd_cells.items() if row in at}
+        return replace(self, values=self.values[keep], rows=self.rows.take(keep), odd_cells=odd)
+
+    def take_columns(self, keep: Integers) -> "RawTable":
+        """Some columns of the table."""
+        return self if keep.size == self.columns.size else self.turned().take_rows(keep).turned()
+
+    def column_as_note(self, column: int) -> "RawTable":
+        """The same table with a column of numbers made one more note, the first, about the rows."""
+        number = self.values[:, [column]]
+        number = number.toarray() if hasattr(number, "toarray") else np.asarray(number)
+        texts = [as_text(value) for value in number.ravel().tolist()]
+        for (row, at), text in self.odd_cells.items():
+            if at == column:
+                texts[row] = text
+        name = "" if self.columns.names is None else self.columns.names[column]
+        rest = self.take_columns(np.delete(np.arange(self.columns.size), column))
+        note = Note(name, tuple(texts), leading=True)
+        return replace(rest, rows=replace(rest.rows, notes=(note, *rest.rows.notes)))
+
+
+def as_text(value: Any) -> str:
+    """A cell as text; whole numbers without a decimal point, nothing for a missing value."""
+    if value is None or (isinstance(value, float) and value != value):
+        return ""
+    if isinstance(value, float) and value == round(value) and abs(value) < 1e15:
+        return str(int(value))
+    return str(value).strip()

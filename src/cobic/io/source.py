@@ -1,0 +1,210 @@
+"""Bytes and lines of a file, unpacked, within bounds: no file may fill the memory or keep us busy for ever."""
+
+import bz2
+import csv
+import gzip
+import importlib
+import io
+import lzma
+import warnings
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from cobic.errors import InputError
+
+LONGEST_LINE = 1 << 27
+MOST_LINES = 1 << 21
+MOST_CELLS = 1 << 28  # 2 GiB of numbers; larger data belong into a sparse format
+_ALWAYS_UNPACKED = 1 << 26
+_MOST_EXPANSION = 200  # measurements as text shrink to a fifth or a tenth, hardly ever to less than a hundredth
+
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}
+
+
+def first_bytes(path: Path, size: int = 1 << 16) -> bytes:
+    """The first bytes of a file, unpacked; fewer if it is short."""
+    with open_bytes(path) as stream:
+        return stream.read(size)
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file for reading; what is gzip, bzip2, xz or zstandard is unpacked on the way, whatever it is called.
+
+    Raises
+    ------
+    InputError
+        Here or while reading, if there is no such file, it cannot be unpacked, or it unpacks to far more than it holds.
+    """
+    with readable(path):
+        return io.BufferedReader(_Unpacked(path))
+
+
+def all_bytes(path: Path) -> bytes:
+    """Everything in a file, unpacked."""
+    with open_bytes(path) as stream:
+        return stream.read()
+
+
+class _Unpacked(io.RawIOBase):
+    """The unpacked bytes of a file, counted."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("rb")
+        start = self._file.read(6)
+        self._file.seek(0)
+        packed = [name for magic, name in _PACKED.items() if start.startswith(magic)]
+        self._name = packed[0] if packed else None
+        self._stream = _unpacking(self._name, self._file)
+        self._left = max(_ALWAYS_UNPACKED, _MOST_EXPANSION * path.stat().st_size)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with readable(self._path, self._name):
+            data = self._stream.read(len(buffer))
+        if self._name is not None:
+            self._left -= len(data)
+        if self._left < 0:
+            message = (
+                f"{self._path} unpacks to more than {_MOST_EXPANSION} times its size, as no measurements do: "
+                "if it is good, unpack it first"
+            )
+            raise InputError(message)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _unpacking(name: str | None, file: IO[bytes]) -> Any:
+    if name == "gzip":
+        return gzip.GzipFile(fileobj=file)
+    if name == "bzip2":
+        return bz2.BZ2File(file)
+    if name == "xz":
+        return lzma.LZMAFile(file)
+    if name == "zstandard":
+        return needed("zstandard", "zstd").ZstdDecompressor().stream_reader(file, read_across_frames=True)
+    return file
+
+
+@contextmanager
+def readable(path: Path, packed: str | None = None) -> Iterator[None]:
+    """Turn what the operating system and the unpackers complain about into one line."""
+    try:
+        yield
+        return
+    except InputError:
+        raise
+    except FileNotFoundError:
+        message = f"there is no file {path}"
+    except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError):
+        message = f"{path} is not a whole {packed} file: it seems cut short or damaged"
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror or error}"
+        if packed is not None and error.errno is None:
+            message = f"{path} is not a whole {packed} file: it seems cut short or damaged"
+    except Exception as error:
+        if packed != "zstandard":
+            raise
+        message = f"{path} is not a whole zstandard file ({error}): it seems cut short or damaged"
+    raise InputError(message)
+
+
+@contextmanager
+def foreign(path: Path, what: str) -> Iterator[None]:
+    """Turn whatever somebody else's parser raises on a damaged file into one line."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+        return
+    except InputError:
+        raise
+    except MemoryError:
+        message = f"{path} does not fit into memory"
+    except Exception as error:  # a parser that meets garbage raises anything
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        message = f"{path} cannot be read as {what} ({reason}): it seems damaged, or is something else"
+    raise InputError(message)
+
+
+def needed(module: str, extra: str) -> Any:
+    """Import a library that only some formats need."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        message = f"this file needs the library {module}: pip install 'cobic[{extra}]'"
+        raise InputError(message) from None
+
+
+def text_lines(path: Path, encoding: str | None = None) -> Iterator[str]:
+    """The lines of a text file with their ends; UTF-8, or UTF-16 with a byte order mark, unless said otherwise."""
+    encoding = encoding or _encoding(first_bytes(path, 4))
+    number = 0
+    with open_bytes(path) as raw:
+        try:
+            stream = io.TextIOWrapper(raw, encoding=encoding, newline="")
+        except LookupError:
+            message = f"there is no encoding {encoding!r}: try utf-8, latin-1 or utf-16"
+            raise InputError(message) from None
+        try:
+            while line := stream.readline(LONGEST_LINE):
+                number += 1
+                _require_bounded(path, number, line)
+                yield line
+        except UnicodeError:
+            name = "UTF-8" if encoding == "utf-8-sig" else encoding
+            message = (
+                f"{path}, line {number + 1} or after: not text in {name}: save it as text in UTF-8, or name its "
+                "encoding with --encoding (latin-1, say)"
+            )
+            raise InputError(message) from None
+
+
+def _encoding(start: bytes) -> str:
+    return "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+
+
+def _require_bounded(path: Path, number: int, line: str) -> None:
+    if len(line) >= LONGEST_LINE and not line.endswith(("\n", "\r")):
+        message = f"{path}, line {number} has more than {LONGEST_LINE} characters: is this a table?"
+        raise InputError(message)
+    if number > MOST_LINES:
+        message = f"{path} has more than {MOST_LINES} lines: use a sparse format such as h5ad for so large a table"
+        raise InputError(message)
+
+
+def cells_of(path: Path, lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of each line that is not blank."""
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter == " ")
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if any(cells):
+                yield reader.line_num + first - 1, cells
+    except csv.Error as error:
+        unclosed = "; is a quotation mark not closed?" if "limit" in str(error) else ""
+        message = f"{path}, line {reader.line_num + first - 1}: not a table of text ({error}{unclosed})"
+        raise InputError(message) from None
+
+
+def require_unpacked(path: Path, size: int) -> None:
+    """Refuse a file that says it unpacks to far more than it holds."""
+    if size > max(_ALWAYS_UNPACKED, _MOST_EXPANSION * path.stat().st_size):
+        message = f"{path} unpacks to {size} bytes, more than {_MOST_EXPANSION} times its size, as no measurements do"
+        raise InputError(message)
+
+
+def require_cells(path: Path, n_rows: int, n_columns: int) -> None:
+    """Refuse a dense table that does not fit into memory for certain."""
+    if n_rows * n_columns > MOST_CELLS:
+        message = f"{path} has {n_rows} × {n_columns} cells: use a sparse format such as h5ad for so large a table"
+        raise InputError(message)

@@ -1,0 +1,34 @@
+"""Sparse matrices out of their parts, checked before anything trusts them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from cobic.errors import InputError
+
+
+def sparse_matrix(path: Path, form: str, data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
+    """A csr or csc matrix; its indices are checked, since the libraries below do not."""
+    if form not in ("csr", "csc"):
+        message = f"{path} holds a sparse matrix of kind {form!r}: csr and csc are known"
+        raise InputError(message)
+    size = tuple(int(number) for number in shape)
+    if len(size) != 2 or min(size) < 0:
+        message = f"{path} holds a sparse matrix of shape {size}: two dimensions are needed"
+        raise InputError(message)
+    data = np.asarray(data)
+    if data.dtype.kind not in "biuf":
+        message = f"{path} holds a sparse matrix of {data.dtype}, not of real numbers"
+        raise InputError(message)
+    kind = sp.csr_matrix if form == "csr" else sp.csc_matrix
+    matrix = kind((data if data.dtype.kind == "f" else data.astype(np.float64), indices, indptr), shape=size)
+    matrix.check_format(full_check=True)
+    matrix.sum_duplicates()
+    return matrix
+
+
+def as_csr(matrix: Any) -> Any:
+    """Any sparse matrix as csr with real numbers."""
+    return sp.csr_matrix(matrix, dtype=np.float64)

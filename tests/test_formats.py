@@ -1,0 +1,26 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import cobic
+from lab_files import CLASSES, FORMATS, GENES, SAMPLES, X, digest
+
+NAMELESS = {"sparse_npz", "npy", "sparse_arff", "r_list"}
+SPARSE = {"h5ad_sparse", "ten_x", "ten_x_hdf", "sparse_npz"}
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return digest(cobic.Dataset(X, np.array(CLASSES), tuple(GENES), tuple(SAMPLES), "here"))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_same_data_in_every_format_give_the_same_digest_and_selection(name, expected, tmp_path):
+    path, arguments = FORMATS[name](tmp_path)
+    data = cobic.read(path, **arguments)
+    assert digest(data) == expected
+    assert data.y.tolist() == CLASSES
+    assert sp.issparse(data.X) == (name in SPARSE)
+    if name not in NAMELESS:
+        assert data.feature_names == tuple(GENES)
+        assert data.sample_names == (tuple(SAMPLES) if name != "geo" else tuple(f"GSM{at}" for at in range(len(X))))

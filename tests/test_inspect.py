@@ -1,0 +1,88 @@
+import json
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cobic.cli import main
+from lab_files import FORMATS, X
+
+
+def shown(capsys, *arguments):
+    assert main(["inspect", *map(str, arguments)]) == 0
+    return {line[:12].strip(): line[12:] for line in capsys.readouterr().out.splitlines()}
+
+
+def document(capsys, *arguments):
+    assert main(["inspect", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", ["csv", "csv_with_a_row_of_classes", "gct_1_3", "geo", "arff", "h5ad_sparse", "ten_x"])
+def test_the_command_to_run_next_works(name, tmp_path, capsys):
+    path, arguments = FORMATS[name](tmp_path)
+    options = ["--part", arguments["part"]] if "part" in arguments else []
+    options += ["--labels-file", arguments["labels_file"]] if "labels_file" in arguments else []
+    found = document(capsys, path, *options)
+    assert (found["n_samples"], found["n_features"]) == X.shape
+    assert found["smallest"] == X.min()
+    assert found["largest"] == X.max()
+    assert found["zero"] == (X == 0).sum()
+    assert found["negative"] == (X < 0).sum()
+    assert "CLASSES" not in found["next"]
+    command = shlex.split(found["next"])
+    assert command[:2] == ["cobic", "select"]
+    assert main([*command[1:-1], str(tmp_path / "answer")]) == 0
+
+
+def test_golub_with_and_without_classes(real_data, capsys):
+    file, classes = real_data / "golub/data_set_ALL_AML_train.csv", real_data / "golub/actual.csv"
+    told = shown(capsys, file)
+    assert told["shape"] == "38 samples × 7129 features"
+    assert told["layout"].startswith("features in rows, guessed from the shape")
+    assert told["set aside"] == "38 columns 'call'"
+    told = shown(capsys, file, "--labels-file", classes)
+    assert told["classes"] == "ALL: 27, AML: 11"
+    assert told["layout"] == "features in rows: actual.csv names the columns"
+    assert "raw, not logged" in told["values"]
+    assert told["missing"] == "none"
+    assert told["next"] == f"cobic select {file} --labels-file {classes} --out answer"
+
+
+def test_notterman_classes_are_found_in_the_names(real_data, capsys):
+    found = document(capsys, real_data / "notterman/CarcinomaNormaldatasetCancerResearch.csv")
+    assert "--labels-from-names '(Normal|Tumor)'" in found["next"]
+    assert found["repeated_features"] == 686
+    assert {"line 'Age'", "line '% Tumor'", "line 'Duke Stage'", "4 empty columns"} <= set(found["set_aside"])
+    found = document(capsys, found["file"], "--labels-from-names", "(Tumor|Normal)")
+    assert found["classes"] == {"Normal": 18, "Tumor": 18}
+    assert found["ties"] == 30
+
+
+def test_what_is_wrong_is_shown_not_refused(tmp_path, capsys):
+    text = "sample,class,g1,g1,g2\ns1,a,1.5,,3\ns1,b,2,inf,x7\ns3,,0.5,1,2\ns4,b,1,2,3\n"
+    (tmp_path / "bad.csv").write_text(text)
+    told = shown(capsys, tmp_path / "bad.csv", "--labels", "class")
+    assert told["classes"] == "(none): 1, a: 1, b: 2; 1 samples have no class"
+    assert "1 missing, the first in line 2, column 4 ('g1')" in told["missing"]
+    assert "1 infinite, the first in line 3, column 4 ('g1')" in told["missing"]
+    assert "1 not a number, the first in line 3, column 5 ('g2'): 'x7'" in told["missing"]
+    assert "1 sample names occur more than once, as 's1'" in told["names"]
+    assert "1 feature names occur more than once, as 'g1'" in told["names"]
+
+
+@pytest.mark.parametrize(
+    ("values", "looks"),
+    [
+        (np.arange(12.0) * 40, "raw counts"),
+        (np.linspace(4.1, 14.2, 12), "logged"),
+        (np.linspace(-2.1, 2.2, 12), "standardised or log ratios"),
+        (np.linspace(-20.5, 31000.7, 12), "raw, not logged"),
+        (np.arange(12.0) % 2, "present or absent"),
+    ],
+)
+def test_what_kind_of_numbers(values, looks, tmp_path, capsys):
+    frame = pd.DataFrame(values.reshape(4, 3), index=["a1", "a2", "b1", "b2"], columns=["g1", "g2", "g3"])
+    frame.to_csv(tmp_path / "values.csv")
+    assert document(capsys, tmp_path / "values.csv")["looks"] == looks
