@@ -2,9 +2,9 @@
 
 5-fold stratified cross-validation over all 72 samples, three times, every method on the same folds. A method runs in a
 process of its own, with a cap on its memory and on the time of one fit; after a failure it is not asked again, and one
-that takes longer than ten seconds per fit is not repeated. Selectors that do not classify are followed by the same linear
-SVM on standardised features. Nothing is tuned: 50 features, C = 0.01, shrinkage 3, and α = 50, which is known to be good
-on these data from the founding paper.
+that takes longer than ten seconds per fit is not repeated. Selectors that do not classify are followed by the same
+linear SVM on standardised features. Nothing is tuned: 50 features, C = 0.01, shrinkage 3, and α = 50, which is known to
+be good on these data from the founding paper.
 """
 
 import os
