@@ -27,7 +27,15 @@ from cobic.report.page import render
 from cobic.report.story import Story
 
 ARTEFACTS = Path(__file__).parents[1] / "test-artefacts"
-EVIL = ["<script>alert(1)</script>", "</script>", "<img src=x onerror=alert(2)>", '=1+1,"quoted"', "<b>bold</b>"]
+LONG = "a_name_without_a_space_that_is_as_long_as_some_identifiers_in_real_files_are_" * 3
+EVIL = [
+    "<script>alert(1)</script>",
+    "</script>",
+    "<img src=x onerror=alert(2)>",
+    '=1+1,"quoted"',
+    "<b>bold</b>",
+    LONG,
+]
 
 
 class Browser:
@@ -305,7 +313,7 @@ def test_names_are_shown_and_never_run(browser, tmp_path):
     n_features = 2 * len(EVIL)
     X = rng.normal(size=(12, n_features)) + 3 * (np.arange(12)[:, None] % 2 == np.arange(n_features) % 2)
     X[0, :4] = [-40, 60, -40, 60]
-    labels = np.array([EVIL[0], EVIL[2]])[np.arange(12) % 2]
+    labels = np.array([EVIL[0], LONG])[np.arange(12) % 2]
     samples = tuple(f"{EVIL[i % len(EVIL)]}{i}" for i in range(12))
     data = cobic.Dataset(X, labels, tuple(EVIL * 2), samples, EVIL[1])
     problem = data.problem(slack_penalty=1.0)
@@ -319,6 +327,11 @@ def test_names_are_shown_and_never_run(browser, tmp_path):
     assert browser.all("img, b b, script[src]") == []
     assert sorted(row[0] for row in browser.rows()) == sorted(EVIL * 2)
     assert any(name in browser.find("#read-heatmap").text for name in EVIL)
+    browser.keep("names-1400.png", 1400)
+    browser.open(file, width=420)
+    browser.settle()
+    assert browser.run("return document.documentElement.scrollWidth") <= 420
+    browser.keep("names-420.png", 420)
     browser.find("#csv").click()
     csv = browser.folder / "features.csv"
     WebDriverWait(browser.driver, 10).until(lambda _: csv.exists() and csv.stat().st_size > 0)

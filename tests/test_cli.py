@@ -293,14 +293,15 @@ def test_new_data_that_do_not_match_are_exit_2(table, tmp_path, capsys):
     assert "look transposed" in fails(capsys, 2, "classify", model, tmp_path / "turned.csv")
 
 
-def test_a_full_disk_loses_nothing(table, tmp_path):
+@pytest.mark.parametrize("room", [1000, 200_000], ids=["for nothing", "for all but the report"])
+def test_a_full_disk_loses_nothing(table, tmp_path, room):
     out = tmp_path / "out"
     arguments = ["select", table, "--labels", "class", "--method", "fixed-point", "--json", "--out", out]
     assert run(*arguments).returncode == 0
     before = {path.name: path.read_text() for path in out.iterdir()}
 
     def no_room():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
     full = run(*arguments, "--force", "--alpha", "1", preexec_fn=no_room)
     assert full.returncode == 2

@@ -122,15 +122,19 @@ def margins_figure(problem: Problem, view: Margins) -> Any:
 def course_figure(view: Course, *, soft: bool) -> Any:
     """How the bound and the best selection met."""
     figure = _figure(height=280)
-    known = np.isfinite(view.found) & np.isfinite(view.bound)
+    both = np.isfinite(view.found) & np.isfinite(view.bound)
     figure.varea_step(
-        view.seconds[known], view.found[known], view.bound[known],
+        view.seconds[both], view.found[both], view.bound[both],
         step_mode="after", fill_color=_GREY, fill_alpha=0.15,
     )  # fmt: skip
     for values, shade in ((view.bound, _GREY), (view.found, "#0072B2")):
         shown = np.isfinite(values)
         figure.step(view.seconds[shown], values[shown], mode="after", line_color=shade, line_width=2.5)
         figure.scatter(view.seconds[shown], values[shown], size=5, color=shade)
+    known = np.concatenate([view.found, view.bound])
+    low, high = np.nanmin(known), np.nanmax(known)
+    edge = max(0.06 * (high - low), 0.5)  # at least a feature high
+    figure.y_range.start, figure.y_range.end = low - edge, high + edge
     figure.x_range.start = 0
     figure.xaxis.axis_label = "seconds"
     figure.yaxis.axis_label = "objective" if soft else "features"
