@@ -290,7 +290,14 @@ def test_new_data_that_do_not_match_are_exit_2(table, tmp_path, capsys):
     data = cobic.read(table, labels="class")
     turned = pd.DataFrame(data.X.T, index=data.feature_names, columns=data.sample_names)
     turned.to_csv(tmp_path / "turned.csv", index_label="gene")
-    assert "look transposed" in fails(capsys, 2, "classify", model, tmp_path / "turned.csv")
+    wrong = ["classify", model, tmp_path / "turned.csv", "--samples-in-rows"]
+    assert "look transposed" in fails(capsys, 2, *wrong)
+    assert main(["classify", str(model), str(table), "--drop", "class"]) == 0
+    as_before = capsys.readouterr().out
+    assert (
+        main(["classify", str(model), str(tmp_path / "turned.csv")]) == 0
+    )  # the model's features tell which way round
+    assert capsys.readouterr().out == as_before
 
 
 @pytest.mark.parametrize("room", [1000, 200_000], ids=["for nothing", "for all but the report"])

@@ -309,3 +309,17 @@ def test_descriptions_of_features_are_kept(tmp_path):
     for make in (lab_files.gct, lab_files.res, lab_files.h5ad, lab_files.ten_x):
         path, arguments = make(tmp_path)
         assert cobic.read(path, **arguments).feature_descriptions[0] == f"about {lab_files.GENES[0]}"
+
+
+def test_classes_may_be_in_the_titles_of_a_geo_series(tmp_path):
+    path, _ = lab_files.geo(tmp_path)
+    data = cobic.read(path, labels_from_names="train_[1-3]$|train")
+    assert set(data.y) == {"train_1", "train_2", "train_3", "train"}
+    assert data.sample_names[0] == "GSM0"
+
+
+def test_late_decimal_commas_are_explained(write):
+    text = "s;class;g1\n" + "".join(f"s{row};{'ab'[row % 2]};{row}\n" for row in range(60)) + "x;a;1,5\n"
+    with pytest.raises(InputError, match=r"line 62, .*'1,5' is not a number; say --decimal , if it is"):
+        cobic.read(write(text), "class")
+    assert cobic.read(write(text), "class", decimal=",").X[-1, 0] == 1.5

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         message = f"{arguments.out} exists: choose another name, or overwrite it with --force"
         raise InputError(message)
     model = Model.load(arguments.model)
-    data = common.read_data(arguments)
+    data = common.read_data(arguments, model.feature_names)
     means = model.means(data.X, data.feature_names)
     predicted = np.array([str(model.classes[index]) for index in means.argmax(axis=1)])
     ordered = np.sort(means, axis=1)

@@ -140,9 +140,9 @@ def reading(arguments: argparse.Namespace) -> Reading:
     )
 
 
-def read_data(arguments: argparse.Namespace) -> Dataset:
-    """Read the file that the arguments of :func:`add_table_arguments` describe."""
-    return reading(arguments).dataset()
+def read_data(arguments: argparse.Namespace, features: tuple[str, ...] | None = None) -> Dataset:
+    """Read the file that the arguments of :func:`add_table_arguments` describe; it may have to have some features."""
+    return reading(arguments).dataset(features)
 
 
 def read_line(data: Dataset) -> str:

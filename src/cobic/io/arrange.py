@@ -39,6 +39,8 @@ class LabelOptions:
         The column of the sample names.
     drop : sequence of str
         Columns, or rows, to leave out.
+    features : tuple of str or None
+        The features that the data should have, by which the orientation is told where no classes are asked for.
     """
 
     labels: str | None = None
@@ -47,6 +49,7 @@ class LabelOptions:
     features_in_rows: bool | None = None
     ids: str | None = None
     drop: Sequence[str] = ()
+    features: tuple[str, ...] | None = None
 
     @property
     def wanted(self) -> bool:
@@ -149,7 +152,9 @@ def arrange(raw: RawTable, options: LabelOptions) -> Arranged:
     if not options.wanted:
         known = raw.samples_in is not None or options.features_in_rows is not None
         reason = "" if known else "assumed, as no classes are asked for"
-        view = _view(raw, features_in_rows=sides[0])
+        views = [_view(raw, features_in_rows=side) for side in sides]
+        fitting = [view for view in views if view.table.columns.names == options.features]
+        view = (fitting or views)[0]
         return _arranged(_Labelled(view, view.table, (), 1.0, reason), options)
     found = _found(raw, options, sides)
     if len(found) == 1:
@@ -287,10 +292,12 @@ def _from_table(view: _View, labels: str) -> _Labelled | None:
 
 
 def _name_candidates(view: _View, ids: str | None) -> list[tuple[str, ...]]:
+    """What samples may be called: their names, and notes that are as good, such as the titles in GEO files."""
     axis = view.table.rows
-    if ids is not None or axis.names is None:
-        return [note.texts for note in axis.notes if note.name == ids or (ids is None and note.leading)]
-    return [axis.names]
+    if ids is not None:
+        return [note.texts for note in axis.notes if note.name == ids]
+    notes = [note.texts for note in axis.notes if note.leading]
+    return notes if axis.names is None else [axis.names, *notes]
 
 
 def _from_file(view: _View, options: LabelOptions, file: LabelFile) -> _Labelled | None:
@@ -318,7 +325,7 @@ def _from_names(view: _View, options: LabelOptions, pattern: re.Pattern[str]) ->
     """Classes in the names; samples in whose names there is none are set aside."""
     view = _with_ids(view, options.ids)
     candidates = _name_candidates(view, options.ids)
-    names = candidates[0] if candidates else ()
+    names = max(candidates, key=lambda names: sum(bool(pattern.search(name)) for name in names), default=())
     matches = [pattern.search(name) for name in names]
     found = [(match.group(1) if pattern.groups else match.group()) or "" if match else "" for match in matches]
     keep = np.flatnonzero([bool(text) for text in found])

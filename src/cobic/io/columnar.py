@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from cobic.io.delimited import FileOptions
-from cobic.io.grid import split_grid
+from cobic.io.grid import ID_NAMES, split_grid
 from cobic.io.raw import Axis, Note, RawTable, as_text
 from cobic.io.source import foreign, needed, require_cells, require_unpacked
 
@@ -41,15 +41,14 @@ def from_frame(path: Path, form: str, frame: pd.DataFrame) -> RawTable:
         several = frame.index.nlevels > 1
         frame = frame.reset_index(names=None if several else frame.index.name or "", allow_duplicates=True)
     header = [as_text(name) for name in frame.columns]
-    numeric = [at for at in range(len(header)) if _is_measured(frame.iloc[:, at], header[at], at)]
+    numeric = [at for at, kind in enumerate(frame.dtypes) if _is_measured(kind, header[at], at)]
     if not numeric:
         rows = ((at + 1, [as_text(value) for value in row]) for at, row in enumerate(frame.itertuples(index=False)))
         return split_grid(path, form, header, rows)
-    values = np.column_stack([frame.iloc[:, at].to_numpy(dtype=np.float64, na_value=np.nan) for at in numeric])
+    values = frame.iloc[:, numeric].to_numpy(dtype=np.float64, na_value=np.nan)
     notes = tuple(
         Note(header[at], tuple(_texts(frame.iloc[:, at])), leading=at < numeric[0])
-        for at in range(len(header))
-        if at not in set(numeric)
+        for at in sorted(set(range(len(header))).difference(numeric))
     )
     return RawTable(
         path,
@@ -67,11 +66,12 @@ def _counts(index: "pd.Index[Any]") -> bool:
     return any(index.equals(pd.RangeIndex(first, first + len(index))) for first in (0, 1))
 
 
-def _is_measured(column: pd.Series, name: str, at: int) -> bool:
-    kind = pd.api.types
-    if not kind.is_numeric_dtype(column.dtype) or kind.is_bool_dtype(column.dtype):
+def _is_measured(kind: Any, name: str, at: int) -> bool:
+    """Tell whether a column of this type holds real numbers; a first one called id, say, holds names."""
+    types = pd.api.types
+    if not types.is_numeric_dtype(kind) or types.is_bool_dtype(kind) or types.is_complex_dtype(kind):
         return False
-    return not kind.is_complex_dtype(column.dtype) and not (at == 0 and name.lower() in ("", "id", "sample", "index"))
+    return at > 0 or name.lower() not in ID_NAMES
 
 
 def _texts(column: pd.Series) -> list[str]:

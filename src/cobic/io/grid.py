@@ -131,12 +131,13 @@ def split_grid(
     if not head:
         message = f"{path} has a line of names but no data below it"
         raise InputError(message)
-    numeric = [column for column in _numeric_columns(header, head, decimal) if column not in text_columns]
+    forced = set(text_columns)
+    numeric = [column for column in _numeric_columns(header, head, decimal) if column not in forced]
     if not numeric:
         message = f"{path} has no column of numbers: measurements are needed, and a decimal comma must be said"
         raise InputError(message)
     empty = _nameless_empty(header, head, numeric)
-    textual = [column for column in range(len(header)) if column not in {*numeric, *empty}]
+    textual = sorted(set(range(len(header))).difference(numeric, empty))
     found = Collected(path, numeric, textual, decimal)
     for number, cells in chain(head, stream):
         found.add(number, cells)

@@ -3,7 +3,7 @@
 import re
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -126,14 +126,10 @@ class Reading:
     drop: tuple[str, ...] = ()
     file: FileOptions = field(default_factory=FileOptions)
 
-    def arranged(self) -> Arranged:
-        """Read and arrange; values may be missing still."""
-        options = self.label_options()
-        return arrange(read_raw(self.path, self.file), options)
-
-    def dataset(self) -> Dataset:
-        """Read, arrange, and refuse what cannot be used."""
-        return as_dataset(self.arranged())
+    def dataset(self, features: tuple[str, ...] | None = None) -> Dataset:
+        """Read, arrange, and refuse what cannot be used; features that should be there may tell the orientation."""
+        options = replace(self.label_options(), features=features)
+        return as_dataset(arrange(read_raw(self.path, self.file), options))
 
     def label_options(self) -> LabelOptions:
         """What is said about classes, with the second file read."""
@@ -294,7 +290,8 @@ def _require_finite(arranged: Arranged, X: object) -> None:
     place = arranged.place(row, column)
     text = arranged.table.odd_cells.get((row, column))
     if text is not None:
-        message = f"{place}: {text[:80]!r} is not a number; correct it, or leave the column out with --drop"
+        comma = "say --decimal , if it is a decimal comma, or " if re.fullmatch(r"[-+]?\d*,\d+", text) else ""
+        message = f"{place}: {text[:80]!r} is not a number; {comma}correct it, or leave the column out with --drop"
     elif value != value:
         message = f"{place}: missing value; impute it first (sklearn.impute.SimpleImputer, say), or drop the feature"
     else:

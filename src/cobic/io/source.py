@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from cobic.errors import InputError
 
-LONGEST_LINE = 1 << 27
+LONGEST_LINE = 1 << 26
 MOST_LINES = 1 << 21
 MOST_CELLS = 1 << 28  # 2 GiB of numbers; larger data belong into a sparse format
 _ALWAYS_UNPACKED = 1 << 26
