@@ -96,6 +96,8 @@ def workshop(tmp_path_factory):
     data = cobic.datasets.make_expression(n_features=80, informative=0.8, seed=1)
     (folder / "leukaemia.csv").write_text(table_text(data))
     (folder / "new.csv").write_text(table_text(data.test))
+    write_gct(folder / "leukaemia", data)
+    write_gct(folder / "new", data.test)
     for command in (
         ["select", "leukaemia.csv", "--labels", "class", "--out", "answer"],
         ["path", "leukaemia.csv", "--labels", "class", "--alphas", "0,10", "--cv", "0", "--out", "curve"],
@@ -103,6 +105,16 @@ def workshop(tmp_path_factory):
         ended = cobic_process(folder, *command)
         assert ended.returncode == 0, ended.stderr
     return folder
+
+
+def write_gct(stem, data):
+    """The same data as GenePattern has them: a GCT and a CLS file."""
+    lines = ["#1.2", f"{data.X.shape[1]}\t{data.X.shape[0]}", "\t".join(["Name", "Description", *data.sample_names])]
+    lines += ["\t".join([name, "na", *map(repr, data.X[:, i].tolist())]) for i, name in enumerate(data.feature_names)]
+    stem.with_suffix(".gct").write_text("\n".join(lines) + "\n")
+    classes = sorted(set(data.y.tolist()))
+    numbers = " ".join(str(classes.index(label)) for label in data.y.tolist())
+    stem.with_suffix(".cls").write_text(f"{data.y.size} {len(classes)} 1\n# {' '.join(classes)}\n{numbers}\n")
 
 
 def cobic_process(folder, *arguments, **settings):
@@ -138,6 +150,15 @@ def test_the_example_of_every_help_text_works(command, capsys, workshop, tmp_pat
         ["bash", "-c", shortened], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=200
     )
     assert ended.returncode == 0, ended.stderr
+
+
+def test_the_report_takes_what_select_takes(workshop, tmp_path):
+    files = ["leukaemia.gct", "--labels-file", "leukaemia.cls"]
+    assert cobic_process(workshop, "select", *files, "--out", str(tmp_path / "answer")).returncode == 0
+    new = ["--new", "new.gct", "--new-labels-file", "new.cls", "--out", str(tmp_path / "page.html")]
+    ended = cobic_process(workshop, "report", str(tmp_path / "answer"), *files, *new)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "of 34 samples that took no part are given their class" in (tmp_path / "page.html").read_text()
 
 
 # --- colours

@@ -27,6 +27,7 @@ def add_parser(commands: Any) -> None:
     common.add_table_arguments(parser)
     more = parser.add_argument_group("more to show")
     more.add_argument("--new", metavar="FILE", help="new samples, read as DATA is: classified, and counted if labelled")
+    more.add_argument("--new-labels-file", metavar="FILE", help="their classes, if --labels-file does not have them")
     more.add_argument("--path", type=Path, metavar="FOLDER", help="folder of `cobic path --out` about the same data")
     output = parser.add_argument_group("the page")
     output.add_argument("--out", type=Path, metavar="FILE", help="default: report.html in ANSWER")
@@ -53,4 +54,7 @@ def _read_new(arguments: argparse.Namespace) -> Dataset | None:
     """The new samples, read in the way of the others."""
     if arguments.new is None:
         return None
-    return common.read_data(argparse.Namespace(**{**vars(arguments), "data": arguments.new}))
+    labels_file = arguments.new_labels_file or arguments.labels_file
+    return common.read_data(
+        argparse.Namespace(**{**vars(arguments), "data": arguments.new, "labels_file": labels_file})
+    )
