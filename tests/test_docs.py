@@ -154,7 +154,7 @@ def test_a_room_knows_only_what_it_should(package, rooms):
 
 def test_one_extra_has_the_libraries_of_all_readers():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    assert sorted(extras["readers"]) == sorted(sum((extras[name] for name in READERS), []))
+    assert sorted(extras["readers"]) == sorted(library for name in READERS for library in extras[name])
     named = [re.findall(r'needed\("[\w.]+", "(\w+)"\)', path.read_text(encoding="utf-8")) for path in SOURCES]
     assert {extra for extras in named for extra in extras} == set(READERS)
 
