@@ -1,8 +1,10 @@
 """What a user would run instead: selectors of other packages on Golub, with the time they take.
 
-5-fold stratified cross-validation over all 72 samples, every method on the same folds. A method runs in a process of
-its own, with a cap on its memory and on the time of one repeat; after a time-out it is not asked for further repeats.
-Selectors that do not classify are followed by the same linear SVM on standardised features.
+5-fold stratified cross-validation over all 72 samples, three times, every method on the same folds. A method runs in a
+process of its own, with a cap on its memory and on the time of one fit; after a failure it is not asked again, and one
+that takes longer than ten seconds per fit is not repeated. Selectors that do not classify are followed by the same
+linear SVM on standardised features. Nothing is tuned: 50 features, C = 0.01, shrinkage 3, and α = 50, which is known to
+be good on these data from the founding paper.
 """
 
 import os
@@ -29,6 +31,7 @@ SEED = 0
 FOLDS = 5
 KEPT = 50
 SHRINKAGE = 3.0
+TOO_SLOW_TO_REPEAT = 10.0  # seconds per fit
 
 Floats = NDArray[np.float64]
 Answer = tuple[NDArray[Any], int]  # predicted labels, number of selected features
@@ -39,45 +42,52 @@ def run(*, quick: bool) -> list[dict[str, Any]]:
     """One line per method: accuracy, features, seconds of one fit."""
     if not os.environ.get("COBIC_DATA"):
         return [{"method": "skipped: COBIC_DATA is not set"}]
-    repeats, cap = (1, 6.0) if quick else (3, 150.0)
+    repeats, cap = (1, 3.0) if quick else (3, 60.0)
     rows = []
     for label in METHODS:
-        ends = []
-        for _, ended in one_by_one(_validated, [(label, repeat) for repeat in range(repeats)], cap):
-            ends.append(ended)
-            if ended.how != "done":
-                break
-        rows.append(_row(label, ends, cap))
+        rows.append(_row(label, _fits(label, repeats, cap), cap))
         print(rows[-1], flush=True)
     return rows
 
 
-def _validated(item: tuple[str, int]) -> dict[str, Any]:
-    """Cross-validate one method once: share of right labels, features and seconds by fold."""
-    label, repeat = item
+def _fits(label: str, repeats: int, cap: float) -> list[Ended]:
+    """The fits of one method, fold by fold, until one fails or is too slow to be repeated."""
+    ends: list[Ended] = []
+    items = [(label, repeat, fold) for repeat in range(repeats) for fold in range(FOLDS)]
+    for _, ended in one_by_one(_fitted, items, cap):
+        ends.append(ended)
+        slow = len(ends) == FOLDS and np.median([each.seconds for each in ends]) > TOO_SLOW_TO_REPEAT
+        if ended.how != "done" or slow:
+            break
+    return ends
+
+
+def _fitted(item: tuple[str, int, int]) -> dict[str, Any]:
+    """Fit one method on one fold: right labels of the samples held out, features, seconds."""
+    label, repeat, fold = item
     X, y = everything("golub")
-    correct, kept, seconds = 0, [], []
+    train, test = list(StratifiedKFold(FOLDS, shuffle=True, random_state=repeat).split(X, y))[fold]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=repeat).split(X, y):
-            begin = time.perf_counter()
-            predicted, count = METHODS[label](X[train], y[train], X[test])
-            seconds.append(time.perf_counter() - begin)
-            correct += int((predicted == y[test]).sum())
-            kept.append(count)
-    return {"right": correct / y.size, "kept": kept, "seconds": seconds}
+        begin = time.perf_counter()
+        predicted, count = METHODS[label](X[train], y[train], X[test])
+    seconds = time.perf_counter() - begin
+    return {"right": int((predicted == y[test]).sum()), "samples": test.size, "kept": count, "seconds": seconds}
 
 
 def _row(label: str, ends: list[Ended], cap: float) -> dict[str, Any]:
     done = [ended.value for ended in ends if ended.how == "done"]
     row: dict[str, Any] = {"method": label, "ended": ends[-1].how, "accuracy %": None, "± se": None, "features": None}
-    row |= {"seconds per fit": None, "megabytes": ends[-1].megabytes, "repeats": len(done), "cap": cap}
+    row |= {"seconds per fit": None, "megabytes": ends[-1].megabytes, "fits": len(done), "cap": cap}
     if done:
-        right = 100 * np.array([value["right"] for value in done])
+        row["features"] = float(np.median([value["kept"] for value in done]))
+        row["seconds per fit"] = float(np.median([value["seconds"] for value in done]))
+    whole = [done[start : start + FOLDS] for start in range(0, len(done) - FOLDS + 1, FOLDS)]  # repeats
+    if whole:
+        shares = [sum(fit["right"] for fit in fits) / sum(fit["samples"] for fit in fits) for fits in whole]
+        right = 100 * np.array(shares)
         row["accuracy %"] = float(right.mean())
         row["± se"] = float(right.std(ddof=1) / np.sqrt(right.size)) if right.size > 1 else None
-        row["features"] = float(np.median([count for value in done for count in value["kept"]]))
-        row["seconds per fit"] = float(np.median([each for value in done for each in value["seconds"]]))
     return row
 
 
@@ -103,7 +113,8 @@ def _cobic(alpha: float) -> Method:
 
 def _cobic_ranking(X: Floats, y: NDArray[Any], new: Floats) -> Answer:
     """The features that survive the largest margins."""
-    path = cobic.path(X, y, n_margins=8, cv=None, time_limit=5.0, random_state=SEED)
+    options = {"max_programs": 200}
+    path = cobic.path(X, y, n_margins=6, cv=None, time_limit=2.0, random_state=SEED, method_options=options)
     return _classified(X, y, new, np.argsort(path.survival.ranking, kind="stable")[:KEPT])
 
 

@@ -57,7 +57,7 @@ def one_by_one(
     """
     left = list(items)
     while left:
-        for ended in _until_it_fails(work, left, seconds, memory):
+        for ended in _until_it_fails(work, list(left), seconds, memory):
             yield left.pop(0), ended
 
 
@@ -69,7 +69,7 @@ def alone(work: Callable[[Any], Any], item: Any, seconds: float, memory: int = M
 def _until_it_fails(work: Callable[[Any], Any], items: list[Any], seconds: float, memory: int) -> Iterator[Ended]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, work, list(items), memory), daemon=True)
+    process = context.Process(target=_work, args=(theirs, work, items, memory), daemon=True)
     process.start()
     theirs.close()
     try:

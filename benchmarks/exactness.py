@@ -2,7 +2,8 @@
 
 Each solver gets the model twice: *as published*, with nothing known about the numbers of features, and *helped*, with a
 selection of the LP fixed point to start from and the bounds that follow from its size. HiGHS is helped further by
-bounds from linear programs (method ``milp``). A proof that is not done within the cap is a time-out.
+bounds from linear programs (method ``milp``). A proof that is not done within the cap is a time-out; a method that ends
+earlier without one, for its own limit of effort, gave up.
 """
 
 import os
@@ -93,11 +94,13 @@ def _by_scip(*, helped: bool) -> Any:
         if model.getNSols():
             value_of = {variable.name: model.getVal(variable) for variable in model.getVars()}
             support = linearisation.selection(np.array([value_of[name] for name in names.columns]))
-        consistent = support is not None and problem.is_consistent(support)
+        kept = int(support.sum()) if support is not None and problem.is_consistent(support) else None
+        status = model.getStatus()
+        bound = 0 if status == "infeasible" else int(np.floor(min(model.getDualbound(), problem.n_features) + 1e-6))
         return {
-            "features": int(support.sum()) if consistent and support is not None else None,
-            "bound": int(np.floor(min(model.getDualbound(), problem.n_features) + 1e-6)),
-            "proven": model.getStatus() in ("optimal", "infeasible"),
+            "features": kept,
+            "bound": bound,
+            "proven": status == "infeasible" or (status == "optimal" and kept == bound),
             "seconds": model.getSolvingTime() + (start.seconds if start is not None else 0.0),
         }
 
@@ -116,7 +119,9 @@ SOLVERS = {
 def _row(item: Item, ended: Ended) -> dict[str, Any]:
     solver, size, margin, cap = item
     answer = ended.value or {"features": None, "bound": None, "proven": False, "seconds": ended.seconds}
-    how = ("proven" if answer["proven"] else "time-out") if ended.how == "done" else ended.how
+    how = ended.how
+    if how == "done":
+        how = "proven" if answer["proven"] else "time-out" if answer["seconds"] >= cap else "gave up"
     return {
         "margin": margin,
         "features in all": size,
@@ -138,9 +143,16 @@ def table(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         line = lines.setdefault(key, {"margin": key[0], "features": key[1]})
         if row["solver"] == "certified":
             line["optimum"] = row["kept"] if row["ended"] == "proven" else f"{row['kept']} to {row['bound']}"
-        reached = f"{row['ended']} ({row['kept'] or 'nothing'} to {row['bound']})"
-        line[row["solver"]] = f"{row['seconds']:.2f} s" if row["ended"] == "proven" else reached
+        line[row["solver"]] = _entry(row)
     return list(lines.values())
+
+
+def _entry(row: dict[str, Any]) -> str:
+    if row["ended"] == "proven":
+        return f"{row['seconds']:.2f} s"
+    if row["bound"] is None:
+        return str(row["ended"])
+    return f"{row['ended']} after {row['seconds']:.0f} s: {row['kept'] or 'nothing'} to {row['bound']}"
 
 
 def plot(rows: list[dict[str, Any]], figure: Any) -> None:
@@ -153,7 +165,7 @@ def plot(rows: list[dict[str, Any]], figure: Any) -> None:
             late = [row for row in mine if row["ended"] not in ("proven", "not tried")]
             style = {"color": f"C{colour}"}
             panel.plot([r["features in all"] for r in done], [r["seconds"] for r in done], "o-", label=solver, **style)
-            panel.plot([r["features in all"] for r in late], [r["cap"] for r in late], "x", **style)
+            panel.plot([r["features in all"] for r in late], [r["seconds"] for r in late], "x", **style)
         panel.set(xscale="log", yscale="log", xlabel="features", title=f"Golub, {margin}")
         panel.axhline(mine[0]["cap"], color="grey", linewidth=0.5)
     panel.legend(fontsize="small")

@@ -105,7 +105,7 @@ def _solved(item: tuple[int, int, int]) -> dict[str, Any]:
     data = cobic.datasets.make_expression(features, class_sizes=sizes, test_sizes=None, seed=seed)
     problem = data.problem()
     result = cobic.solve(problem, time_limit=CAP, seed=SEED)
-    checking, checked = best_of(1, lambda: cobic.verify(problem, result.certificate))
+    checking, checked = best_of(1, lambda: result.certificate and cobic.verify(problem, result.certificate))
     return {
         "kept": result.n_selected,
         "bound": result.upper_bound,
@@ -115,13 +115,13 @@ def _solved(item: tuple[int, int, int]) -> dict[str, Any]:
         "bound s": _time_to_bound(result),
         "whole s": result.seconds,
         "verify s": checking,
-        "verified": checked.ok,
+        "verified": bool(checked and checked.ok),
     }
 
 
 def _fitted(kind: str, rows: list[dict[str, Any]], column: str) -> dict[str, Any]:
-    """Exponent of the time in the size, by least squares of logarithms."""
-    done = [row for row in rows if row["bound s"]]
+    """Exponent of the time in the size, by least squares of logarithms, where features must be dropped."""
+    done = [row for row in rows if row["bound s"] and "limit" not in row["ended"] and row["bound"] < row["features"]]
     line = {**dict.fromkeys(rows[0]), "what": f"exponent in {kind}, {column}"}
     if len({row[kind] for row in done}) < 2:
         return line
@@ -133,6 +133,7 @@ def plot(rows: list[dict[str, Any]], figure: Any) -> None:
     """Time to the bound, to the end and to verify, over the numbers of features and of samples."""
     for panel, kind in zip(figure.subplots(1, 2, sharey=True), ("features", "samples"), strict=True):
         mine = [row for row in rows if row["what"] == f"growth with {kind}" and row["bound s"]]
+        mine = [row for row in mine if row["bound"] < row["features"]]
         for column, label in (("first bound s", "first bound"), ("whole s", "whole"), ("verify s", "verify")):
             sizes = sorted({row[kind] for row in mine})
             middle = [np.median([row[column] for row in mine if row[kind] == size]) for size in sizes]
@@ -140,7 +141,7 @@ def plot(rows: list[dict[str, Any]], figure: Any) -> None:
             panel.plot([row[kind] for row in mine], [row[column] for row in mine], ".", color=lines[0].get_color())
         fitted = [row["exponent"] for row in rows if row["what"].startswith(f"exponent in {kind}")]
         slopes = " and ".join(f"{slope:.2f}" for slope in fitted if slope is not None)
-        title = f"growth with {kind}: exponents {slopes} (first bound, whole)"
+        title = f"growth with {kind}\nexponents {slopes} (first bound, whole)"
         panel.set(xscale="log", yscale="log", xlabel=kind)
         panel.set_title(title, fontsize="medium")
     figure.axes[0].set_ylabel("seconds")

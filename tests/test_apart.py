@@ -1,8 +1,10 @@
 """Rivals run in processes of their own: what hangs, fails or eats memory is a row, and the next one has its turn."""
 
+import os
 import time
 
 import numpy as np
+
 from benchmarks.apart import alone, one_by_one
 
 
@@ -16,7 +18,7 @@ def work(item):
         np.ones(1 << 36)
     if item == "die":
         raise SystemExit(3)
-    return item * 2
+    return os.getpid() if item == "who" else item * 2
 
 
 def test_every_item_gets_its_row():
@@ -35,6 +37,11 @@ def test_every_item_gets_its_row():
     assert (ended[1].value, ended["hang"].value, ended[4].value) == (2, None, 8)
     assert 1.0 <= ended["hang"].seconds < 10.0
     assert ended[1].megabytes > 1
+
+
+def test_items_that_succeed_share_a_process():
+    processes = {ended.value for _, ended in one_by_one(work, ["who"] * 6, seconds=30.0)}
+    assert len(processes) == 1
 
 
 def test_memory_is_capped():

@@ -76,9 +76,14 @@ def test_select_then_classify(table, tmp_path, capsys):
     told = capsys.readouterr().out
     assert "Kept" in told
     assert "Read 38 samples × 150 features, samples in rows; classes A: 27, B: 11." in told
+    found, proven, where = told.splitlines()[-3:]
+    assert found.startswith("Kept ")
+    assert proven.startswith("Proven: no consistent selection has more than")
+    assert where == f"Look at {out / 'report.html'}; the table, the model and the proof are beside it."
     assert sorted(path.name for path in out.iterdir()) == [
         "certificate.json",
         "model.json",
+        "report.html",
         "run.json",
         "selection.csv",
     ]
@@ -165,7 +170,7 @@ REPRODUCE = ["reproduce", "--rows", "golub:alpha=50"]
         (["--seed", "-1"], "seed is -1: give a whole number of at least 0"),
         (["--seed", "many"], "--seed: invalid int value"),
         (["--time-limit", "nan"], "time_limit is nan: give a number of seconds above 0"),
-        (["--method", "magic"], "choose one of certified, bilevel-vns, fixed-point"),
+        (["--method", "magic"], "choose one of certified, bilevel-vns"),
         (["-O", "nonsense"], "--option 'nonsense': write it as NAME=VALUE"),
         (["-O", "nonsense=1"], "its options are max_programs, target_gap, start"),
         (["-O", "seed=3"], "has no option 'seed'"),
@@ -295,14 +300,15 @@ def test_new_data_that_do_not_match_are_exit_2(table, tmp_path, capsys):
     assert capsys.readouterr().out == as_before
 
 
-def test_a_full_disk_loses_nothing(table, tmp_path):
+@pytest.mark.parametrize("room", [1000, 200_000], ids=["for nothing", "for all but the report"])
+def test_a_full_disk_loses_nothing(table, tmp_path, room):
     out = tmp_path / "out"
     arguments = ["select", table, "--labels", "class", "--method", "fixed-point", "--json", "--out", out]
     assert run(*arguments).returncode == 0
     before = {path.name: path.read_text() for path in out.iterdir()}
 
     def no_room():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
     full = run(*arguments, "--force", "--alpha", "1", preexec_fn=no_room)
     assert full.returncode == 2

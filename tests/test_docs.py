@@ -33,6 +33,8 @@ def public_objects():
         yield f"cobic.datasets.{name}"
     for method in METHODS.values():
         yield f"{method.solve.__module__}.solve"
+    for name in cobic.plot.__all__:
+        yield f"cobic.plot.{name}"
     for name in ("is_consistent", "margins", "ambiguous_features"):
         yield f"cobic.Problem.{name}"
 
@@ -118,7 +120,9 @@ def imports(path):
         ("rich", {"cli/common.py", "cli/reproduce.py"}),
         ("sklearn", {"estimator.py", "paths.py"}),
         ("joblib", {"paths.py", "stability.py"}),
-        ("matplotlib", {"report/plots.py"}),
+        ("matplotlib", {"plot.py"}),
+        ("bokeh", {"report/figures.py"}),
+        ("jinja2", {"report/page.py"}),
         ("anndata", {"adata.py"}),
         ("pooch", {"datasets.py"}),
         ("time", {"budget.py"}),
@@ -131,11 +135,13 @@ def imports(path):
                 "cli/main.py",
                 "cli/select.py",
                 "cli/classify.py",
+                "cli/completion.py",
                 "cli/demo.py",
                 "cli/datasets.py",
                 "cli/export.py",
                 "cli/inspect.py",
                 "cli/path.py",
+                "cli/report.py",
                 "cli/verify.py",
                 "cli/reproduce.py",
                 "__main__.py",

@@ -68,6 +68,30 @@ def test_with_soft_margins_every_selection_is_a_solution_worth_its_objective(ins
             assert model.program.gain @ x == pytest.approx(float(objective))
 
 
+@settings(max_examples=30, deadline=None)
+@given(instance=instances(values=TAME, max_features=5), at_least=st.integers(0, 3))
+def test_a_whole_x_leaves_nothing_open(instance, at_least):
+    X, y = instance
+    problem = cobic.Problem(X, y, slack_penalty=1.0)  # soft: every selection has a solution
+    counts = CountRange.of(problem, at_least)
+    if not problem.feature_class_sizes.all() or counts.empty:
+        return
+    model = Linearisation(problem, counts, least=-1e3)
+    m, k = problem.n_features, problem.n_classes
+    solver, rng = LpSolver(Budget(None, None, m)), np.random.default_rng(0)
+    for chosen in product((False, True), repeat=m):
+        support = np.array(chosen)
+        if not problem.counts(support).all() or support.sum() < at_least:
+            continue
+        truth = model.solution(support)
+        fixed = replace(model.program, lower=model.program.lower.copy(), upper=model.program.upper.copy())
+        fixed.lower[:m] = fixed.upper[:m] = truth[:m]
+        gain = np.zeros(fixed.n_columns)
+        gain[m : 2 * m + k] = rng.standard_normal(m + k)  # whatever is wanted of w and z, they cannot move
+        found = solver.solve(replace(fixed, gain=gain, integer=None))
+        np.testing.assert_allclose(found.x[: 2 * m + k], truth[: 2 * m + k], atol=1e-6)
+
+
 def test_groups_and_fixed_features_are_in_the_program():
     X = np.array([[5.0, 4, 1, 2, 0], [6, 3, 0, 1, 1], [1, 0, 5, 4, 6], [0, 2, 4, 6, 5]])
     problem = cobic.Problem(X, list("aabb"), groups=["g", "g", "", "", ""], fixed_in=[2], fixed_out=[4])
@@ -86,6 +110,8 @@ def test_ranges_follow_from_the_sizes_of_the_classes():
     problem = cobic.Problem(X, list("aabb"))
     counts = CountRange.of(problem, 9)
     assert (counts.low.tolist(), counts.high.tolist()) == ([4, 2], [7, 5])
+    required = cobic.Problem(X, list("aabb"), fixed_in=[0, 1, 2, 3, 4, 5, 7])
+    assert CountRange.of(required, 9).low.tolist() == [6, 2]
     assert CountRange.of(problem, 13).empty
     assert not CountRange.of(problem, 12).empty
 

@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from cobic import datasets
+from cobic import datasets, plot
 from cobic.adata import select_adata
 from cobic.certified.verify import Verification, verify
 from cobic.dataset import Dataset
@@ -15,6 +15,7 @@ from cobic.model import Model
 from cobic.paths import Path, path
 from cobic.problem import Problem
 from cobic.report import selection_table, violation_table
+from cobic.report.page import write_report
 from cobic.result import Progress, Result, Run, Status
 from cobic.stability import Stability, stability
 
@@ -39,6 +40,7 @@ __all__ = [
     "datasets",
     "export_model",
     "path",
+    "plot",
     "read",
     "select_adata",
     "selection_table",
@@ -46,4 +48,5 @@ __all__ = [
     "stability",
     "verify",
     "violation_table",
+    "write_report",
 ]

@@ -128,6 +128,27 @@ class Budget:
             self._previous_handler = None
 
 
+class Stopwatch:
+    """How long each step of a command takes.
+
+    Examples
+    --------
+    >>> watch = Stopwatch()
+    >>> watch.lap("read")
+    >>> list(watch.seconds)
+    ['read']
+    """
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+        self.seconds: dict[str, float] = {}
+
+    def lap(self, step: str) -> None:
+        """Note the seconds since the last step under a name."""
+        now = time.monotonic()
+        self.seconds[step], self._last = round(now - self._last, 4), now
+
+
 class Incumbent:
     """The best truly consistent selection so far: the larger one, then the one with the larger worst margin."""
 

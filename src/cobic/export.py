@@ -10,13 +10,14 @@ from cobic.errors import InputError
 from cobic.io.programs import lp_text, mps_text, readable
 from cobic.linearisation import CountRange, Linearisation
 from cobic.matrix import Floats
-from cobic.methods import solve
+from cobic.methods import require_bearable, solve
 from cobic.problem import Problem
 from cobic.program import LinearProgram, ProgramNames
 from cobic.relaxation import Relaxation, shares_of
 
 ModelKind = Literal["linearised", "inner"]
 FileFormat = Literal["lp", "mps"]
+_LEAST_SHARE = 1e-12
 _TEXT = {"lp": lp_text, "mps": mps_text}
 
 
@@ -66,6 +67,7 @@ def export_model(
     require_choice("model", model, get_args(ModelKind))
     require_choice("format", format, get_args(FileFormat))
     _require_features(problem)
+    require_bearable(problem)
     if model == "inner":
         if at_least is not None:
             message = "at_least belongs to the linearised model: leave it out, or use model='linearised'"
@@ -84,14 +86,18 @@ def _inner(problem: Problem, shares: Floats) -> tuple[LinearProgram, ProgramName
     relaxation = Relaxation(problem)
     samples, classes = _sample_names(problem), [str(cls) for cls in problem.classes]
     columns = readable([f"x_{_feature_name(problem, feature)}" for feature in relaxation.features])
-    rows = readable(problem.comparisons.names(samples, classes))
+    program = relaxation.with_groups(relaxation.at_shares(shares))
+    rows = problem.comparisons.names(samples, classes)
+    rows = readable([*rows, *(f"group_{row}" for row in range(program.n_rows - len(rows)))])
     given = ", ".join(f"{cls}: {share:.6g}" for cls, share in zip(classes, shares, strict=True))
     comments = [
         "The inner linear program of Mucherino & Cafieri (2010) for fixed shares of the classes.",
         f"Shares: {given}.",
-        "Rows: one per sample and other class, divided by the largest value of the sample; >= stands for >.",
+        "Rows: one per sample and other class, divided by the sample's largest value (or margin); >= stands for >.",
     ]
-    return relaxation.at_shares(shares), ProgramNames(columns, rows), comments
+    if problem.constraints.groups:
+        comments.append("Rows group_...: features that are selected together; they share the mean of their values.")
+    return program, ProgramNames(columns, rows), comments
 
 
 def linearised_model(problem: Problem, at_least: int) -> tuple[Linearisation, ProgramNames, list[str]]:
@@ -123,7 +129,7 @@ def linearised_model(problem: Problem, at_least: int) -> tuple[Linearisation, Pr
         "The exact mixed-integer program: Wu's linearisation, in Busygin, Prokopyev & Pardalos (2005).",
         "x_FEATURE: whether it is selected. z_CLASS: the number of features of the class, divided by the number of",
         "those selected. w_FEATURE: x times z. Rows sample_...: own class mean above the other class mean, divided",
-        "by the largest value of the sample and multiplied by the size of the largest class; >= stands for >.",
+        "by the largest value (or margin) of the sample, times the size of the largest class; >= stands for >.",
         f"Selections with fewer than {at_least} features are left out. Features per class: {ranges}.",
     ]
     if problem.soft:
@@ -137,7 +143,7 @@ def _header(problem: Problem) -> list[str]:
     )
     return [
         "Feature selection by consistent biclustering, written by cobic.",
-        f"{problem.n_samples} samples, {problem.n_features} features (of classes {sizes}).".replace("\n", " "),
+        f"{problem.n_samples} samples, {problem.n_features} features (of classes {sizes}).",
     ]
 
 
@@ -168,11 +174,12 @@ def _checked_shares(problem: Problem, shares: ArrayLike | None) -> Floats:
         given: Floats = np.asarray(shares, dtype=np.float64)
     except (TypeError, ValueError):
         given = np.zeros(0)
-    if given.shape != (problem.n_classes,) or not (np.isfinite(given).all() and (given > 0).all()):
+    largest = given.max(initial=0.0) if given.shape == (problem.n_classes,) else 0.0
+    scaled: Floats = given / largest if np.isfinite(largest) and largest > 0 else np.zeros(1)
+    if not (scaled > _LEAST_SHARE).all():
         message = f"shares are {shares}: give {problem.n_classes} positive numbers, one per class in sorted order"
         raise InputError(message)
-    total = float(given.sum())
-    return given / total
+    return scaled / float(scaled.sum())
 
 
 def _checked_size(problem: Problem, at_least: int | None) -> int:

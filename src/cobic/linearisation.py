@@ -68,7 +68,7 @@ class Linearisation:
     least : float, optional
         With soft margins: an objective that is known to be possible, which bounds the violations.
     leeway : float, default=0.0
-        By how much a margin may be missed, per unit of the sample's largest value.
+        By how much each class mean of a comparison may be missed, per unit of the sample's largest value.
     """
 
     def __init__(self, problem: Problem, counts: CountRange, least: float = -np.inf, leeway: float = 0.0) -> None:
@@ -156,7 +156,8 @@ class Linearisation:
             parts.append(_block(rows, m + columns, values))
         if self.n_slacks:
             parts.append(Entries(np.arange(sample.size), 2 * m + problem.n_classes + sample, np.ones(sample.size)))
-        needed = comparisons.alpha[sample] / self._unit[sample] - self._leeway * self._size.max()
+        leeway = self._leeway * self._size.max() * (1.0 + comparisons.factor.ravel())
+        needed = comparisons.alpha[sample] / self._unit[sample] - leeway
         return _Rows(Entries.joined(parts), needed, np.full(sample.size, np.inf))
 
     def _mean_rows(self) -> "_Rows":
@@ -209,9 +210,7 @@ class Linearisation:
         ]
 
     def _group_rows(self) -> "_Rows":
-        place = np.full(self.problem.n_features, -1)
-        place[self.features] = np.arange(self.features.size)
-        entries, size = group_ties(self.problem, place)
+        entries, size = group_ties(self.problem, self.features)
         return _Rows(entries, np.zeros(size), np.zeros(size))
 
 

@@ -247,6 +247,7 @@ _MIXED_OPTIONS: dict[str, bool | int | float | str] = {
     "threads": 1,
     "mip_rel_gap": 0.0,
     "mip_feasibility_tolerance": 1e-8,
+    "small_matrix_value": 1e-12,  # entries below are dropped
     "primal_feasibility_tolerance": 1e-9,
 }
 

@@ -141,9 +141,9 @@ class Path:
         matplotlib Axes
             The axes of the number of features; those of the error share its horizontal axis.
         """
-        from cobic.report.plots import plot_path
+        from cobic import plot
 
-        return plot_path(self, axes)
+        return plot.path(self, axes)
 
     def __repr__(self) -> str:
         """The range, and the choice, in one line."""

@@ -393,9 +393,20 @@ class Problem:
             errors: Floats = _EPS * ((self.n_features + 8) * spread * self._sample_peaks + 4 * self.alpha) + _TINY
         return errors
 
+    @cached_property
+    def _selectable_peaks(self) -> Floats:
+        """Largest absolute value of each sample, without features that may not be selected where these are larger."""
+        features = np.flatnonzero(self.selectable)
+        others = self._feature_peaks[~self.selectable]
+        if features.size == 0 or others.max(initial=0.0) <= self._feature_peaks[features].max():
+            return self._sample_peaks
+        blocks = np.array_split(features, features.size // _EXACT_BLOCK + 1)
+        peaks: Floats = np.max([np.abs(self.matrix.columns(block)).max(axis=1) for block in blocks], axis=0)
+        return peaks
+
     def row_scale(self) -> Floats:
         """Size of each sample's values and α, (n,), positive: dividing by it brings a linear program's rows to O(1)."""
-        scale = np.maximum(self._sample_peaks, self.alpha)
+        scale = np.maximum(self._selectable_peaks, self.alpha)
         return np.where(scale > _SMALLEST_SCALE, scale, 1.0)
 
     def check_support(self, support: ArrayLike) -> Bools:

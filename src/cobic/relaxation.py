@@ -64,18 +64,17 @@ class Relaxation:
         parts = [block.values(count / size) for block, count in zip(self._blocks, counts, strict=True)]
         needed = size * (self._problem.comparisons.alpha / self._scale + surplus)
         program = replace(self._program(parts, needed), integer=np.ones(self.features.size, dtype=np.bool_))
-        ties, n_ties = self._group_ties()
-        return program.with_rows(ties, np.zeros(n_ties), np.zeros(n_ties)) if n_ties else program
+        return self.with_groups(program)
 
-    def tangent(self, x: Floats, surplus: float) -> LinearProgram:
+    def tangent(self, x: Floats, surplus: Floats) -> LinearProgram:
         """The program with the class means replaced by their tangents at a fractional selection.
 
         Parameters
         ----------
         x : ndarray of shape (n_features,)
             The selection; every class has a part in it.
-        surplus : float
-            By how much each margin must hold, per unit of the sample's largest value.
+        surplus : ndarray of shape (n_samples,)
+            By how much the margins of each sample must hold, per unit of its largest value.
         """
         problem, size = self._problem, float(self._problem.n_features)
         member = problem.selectable
@@ -86,7 +85,7 @@ class Relaxation:
             for cls, block in enumerate(self._blocks)
         ]
         margins = problem.comparisons.margins(means) / self._scale[:, None]
-        return self._program(parts, size * (surplus - margins))
+        return self._program(parts, size * (surplus[:, None] - margins))
 
     def _program(self, parts: list[Floats], needed: Floats) -> LinearProgram:
         """The program of one part per class; `needed`, per sample or per comparison, is what the rows must reach."""
@@ -103,11 +102,10 @@ class Relaxation:
             row_upper=np.full(shape[0] * shape[1], np.inf),
         )
 
-    def _group_ties(self) -> tuple[Entries, int]:
-        """Rows that make the features of a group equal."""
-        place = np.full(self._problem.n_features, -1)
-        place[self.features] = np.arange(self.features.size)
-        return group_ties(self._problem, place)
+    def with_groups(self, program: LinearProgram) -> LinearProgram:
+        """A program with rows that make the features of a group equal, below those it has."""
+        ties, size = group_ties(self._problem, self.features)
+        return program.with_rows(ties, np.zeros(size), np.zeros(size)) if size else program
 
     def by_feature(self, x: Floats) -> Floats:
         """Bring a solution of a program into the order of the features; excluded ones get 0."""
@@ -143,21 +141,23 @@ class _ClassBlock:
         return values.ravel()
 
 
-def group_ties(problem: Problem, place: Integers) -> tuple[Entries, int]:
+def group_ties(problem: Problem, features: Integers) -> tuple[Entries, int]:
     """Rows ``x_first − x_other = 0`` for the features of each group.
 
     Parameters
     ----------
     problem : Problem
         The problem.
-    place : ndarray of shape (n_features,)
-        Column of each feature.
+    features : ndarray
+        The feature of each column.
 
     Returns
     -------
     tuple of Entries and int
         The entries and the number of rows.
     """
+    place = np.full(problem.n_features, -1)
+    place[features] = np.arange(features.size)
     first = np.concatenate([np.zeros(0, np.intp), *(np.repeat(g[0], g.size - 1) for g in problem.constraints.groups)])
     other = np.concatenate([np.zeros(0, np.intp), *(group[1:] for group in problem.constraints.groups)])
     row = np.arange(first.size)

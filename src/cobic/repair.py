@@ -222,7 +222,7 @@ def _add_batches(selection: _Selection, budget: Budget) -> None:
             batch //= 2
 
 
-def climb(problem: Problem, support: Bools, budget: Budget) -> Bools:
+def climb(problem: Problem, support: Bools, budget: Budget, max_moves: int | None = None) -> Bools:
     """Add and drop single features (or groups) for as long as that raises the objective with soft margins.
 
     Parameters
@@ -233,17 +233,20 @@ def climb(problem: Problem, support: Bools, budget: Budget) -> Bools:
         Where to start.
     budget : Budget
         Asked before every step.
+    max_moves : int, optional
+        Stop after so many moves.
 
     Returns
     -------
     ndarray of bool
         A selection with an objective at least as large.
     """
-    selection = _Selection(problem, support)
+    selection, moves = _Selection(problem, support), 0
     if not selection.counts.all():
         return selection.support
     objective = float(_soft_objective(selection, selection.margins()[:, :, None], np.zeros(1))[0])
-    while not budget.exhausted():
+    while not budget.exhausted() and (max_moves is None or moves < max_moves):
+        moves += 1
         candidates = _best(_soft_gains(selection), _CANDIDATES)
         if candidates.size == 0:
             break

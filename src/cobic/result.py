@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -185,6 +186,34 @@ class Result:
             f"<Result {self.status}: {self.n_selected} of {self.support.size} features ({counts}), {most}; "
             f"worst margin {self.worst_margin:.4g}; {self.method}, {self.seconds:.2f} s>"
         )
+
+    def _repr_html_(self) -> str:
+        """The answer as a notebook shows it."""
+        return _html_card(self)
+
+
+_CARD = "border-left: 3px solid #0072B2; padding: 2px 0 2px 14px; font-family: system-ui, sans-serif; line-height: 1.5"
+_QUIET = "opacity: 0.7; font-size: 90%"
+
+
+def _html_card(result: Result) -> str:
+    """The answer for a notebook: a few lines without a script, with every name escaped."""
+    headings = {
+        Status.OPTIMAL: "proven: no selection can keep more",
+        Status.FEASIBLE: f"no selection can keep more than {result.upper_bound}",
+        Status.INFEASIBLE: "proven: no selection of features is consistent",
+        Status.UNKNOWN: "no consistent selection was found",
+    }
+    heading = headings[result.status]
+    if result.soft and result.status in (Status.OPTIMAL, Status.FEASIBLE):
+        heading = f"objective {result.objective:.6g}, no selection has more than {result.objective_bound:.6g}"
+    counts = ", ".join(f"{escape(str(cls))}: {count}" for cls, count in zip(result.classes, result.counts, strict=True))
+    took = f"{escape(result.method)}, {result.seconds:.2f} s" + (f", {result.stopped_by}" if result.stopped_by else "")
+    return (
+        f'<div style="{_CARD}"><b>{result.n_selected} of {result.support.size} features kept; {heading}</b><br>'
+        f"{counts}; worst margin {result.worst_margin:.4g}<br>"
+        f'<span style="{_QUIET}">{took}; {escape(result.reason)}</span></div>'
+    )
 
 
 def _short(value: float) -> str:

@@ -151,6 +151,22 @@ def problem_parameters(problem: Problem) -> dict[str, Any]:
     }
 
 
+def problem_arguments(parameters: dict[str, Any], n_features: int) -> dict[str, Any]:
+    """Arguments of :class:`cobic.Problem` from what :func:`problem_parameters` says."""
+    groups: list[int | None] = [None] * n_features
+    for number, members in enumerate(parameters["groups"]):
+        for feature in members:
+            groups[feature] = number
+    price = parameters["slack_penalty"]
+    return {
+        **{name: parameters[name] for name in ("alpha", "beta", "ties", "beta_rule")},
+        "slack_penalty": float("inf") if price is None else price,
+        "fixed_in": parameters["required"],
+        "fixed_out": parameters["excluded"],
+        "groups": groups,
+    }
+
+
 def _require(holds: bool, fault: str) -> None:  # noqa: FBT001
     if not holds:
         raise _Refuted(fault)

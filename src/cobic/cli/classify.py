@@ -19,7 +19,7 @@ def add_parser(commands: Any) -> None:
         "classify",
         help="classify new samples by a model",
         description="Give each sample the class with the largest mean over its selected features.",
-        epilog="example: cobic classify answer/model.json new.csv --out classes.csv",
+        epilog="example: cobic classify answer/model.json new.csv --labels class --out classes.csv",
     )
     parser.add_argument("model", metavar="MODEL", help="model.json of `cobic select --out`")
     common.add_table_arguments(parser)

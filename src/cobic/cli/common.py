@@ -20,6 +20,7 @@ from cobic.io.delimited import FileOptions
 from cobic.io.read import Reading
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.problem import Problem
+from cobic.report import found_line, proven_line
 from cobic.result import Result, Status
 
 EXIT_DONE, EXIT_INPUT, EXIT_INFEASIBLE, EXIT_DOES_NOT_CHECK, EXIT_INTERRUPTED = 0, 2, 3, 4, 130
@@ -207,47 +208,4 @@ def exit_code(result: Result) -> int:
 
 def describe(problem: Problem, result: Result) -> str:
     """What was found and what is proven, in two lines for a person."""
-    return f"{_found(problem, result)}\n{_proven(problem, result)}"
-
-
-def _found(problem: Problem, result: Result) -> str:
-    if result.status == Status.INFEASIBLE:
-        return f"No consistent selection exists: {result.reason}."
-    if result.soft and all(result.counts):
-        return _found_soft(problem, result)
-    if not result.consistent:
-        stopped = f" before the {result.stopped_by}" if result.stopped_by else ""
-        return f"No consistent selection was found{stopped}: {result.reason}."
-    counts = ", ".join(f"{cls}: {count}" for cls, count in zip(result.classes, result.counts, strict=True))
-    return (
-        f"Kept {result.n_selected} of {problem.n_features} features ({counts}); every training sample's class can be "
-        f"read back from them, worst margin {result.worst_margin:.4g}."
-    )
-
-
-def _found_soft(problem: Problem, result: Result) -> str:
-    counts = ", ".join(f"{cls}: {count}" for cls, count in zip(result.classes, result.counts, strict=True))
-    violations = problem.violations(result.support)
-    worst = ""
-    if violations.any():
-        sample = int(violations.argmax())
-        name = sample if problem.sample_names is None else problem.sample_names[sample]
-        worst = f", worst {name} by {violations[sample]:.4g}"
-    return (
-        f"Kept {result.n_selected} of {problem.n_features} features ({counts}); {int((violations > 0).sum())} of "
-        f"{problem.n_samples} samples violate their margin{worst}."
-    )
-
-
-def _proven(problem: Problem, result: Result) -> str:
-    took = f"{result.method}, {result.seconds:.1f} s" + (f", {result.stopped_by}" if result.stopped_by else "")
-    if result.status == Status.INFEASIBLE:
-        return f"Proven ({took})."
-    if result.soft:
-        size = f"{result.n_selected} features − {problem.slack_penalty:.4g} × violations = {result.objective:.6g}"
-        return f"Objective {size}; proven: at most {result.objective_bound:.6g} ({took})."
-    if result.status == Status.OPTIMAL:
-        return f"Proven: no consistent selection has more than {result.upper_bound} features ({took})."
-    if result.upper_bound < problem.n_selectable:
-        return f"Proven: at most {result.upper_bound} features are possible, a gap of {result.gap} ({took})."
-    return f"Nothing is proven about larger selections: {result.method} computes no bound ({took})."
+    return f"{found_line(problem, result)}\n{proven_line(problem, result)}"

@@ -13,7 +13,7 @@ def add_parser(commands: Any) -> None:
         "inspect",
         help="show what is understood of a file, and the command to run next",
         description="Show shape, orientation, classes, missing values, ranges and what is set aside.",
-        epilog="example: cobic inspect leukaemia.gct --labels-file leukaemia.cls",
+        epilog="example: cobic inspect leukaemia.csv --labels class",
     )
     common.add_table_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import NoReturn
 
-from cobic.cli import classify, datasets, demo, export, inspect, path, reproduce, select, verify
+from cobic.cli import classify, completion, datasets, demo, export, inspect, path, report, reproduce, select, verify
 from cobic.cli.common import EXIT_DOES_NOT_CHECK, EXIT_INPUT, EXIT_INTERRUPTED
 from cobic.errors import InputError, ModelError
 
-_COMMANDS = (demo, inspect, select, classify, verify, path, export, reproduce, datasets)
+_COMMANDS = (demo, inspect, select, report, classify, verify, path, export, reproduce, datasets, completion)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -9,11 +9,12 @@ from typing import Any
 from cobic.checks import require_whole
 from cobic.cli import common
 from cobic.errors import InputError
-from cobic.io import write_folder, write_text
+from cobic.io import write_folder
 from cobic.io.files import prepare_folder
 from cobic.paths import Path as Curve
 from cobic.paths import path
 
+_FILES = ("path.csv", "ranking.csv", "path.json", "path.svg")
 _SHOWN = ["n_selected", "upper_bound", "status", "worst_margin", "cv_error", "cv_se"]
 
 
@@ -124,11 +125,10 @@ def _write(folder: Path, curve: Curve) -> list[str]:
         "ranking.csv": curve.top(curve.problem.n_features).to_csv(index=False, lineterminator="\n"),
         "path.json": json.dumps(_document(curve, None), indent=2, allow_nan=False) + "\n",
     }
-    write_folder(folder, files)
     drawn = _drawn(curve)
     if drawn is not None:
-        write_text(folder / "path.svg", drawn)
-        return [*files, "path.svg"]
+        files["path.svg"] = drawn
+    write_folder(folder, files, instead_of=_FILES)
     return list(files)
 
 

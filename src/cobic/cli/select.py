@@ -2,16 +2,21 @@
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
+from cobic.budget import Stopwatch
 from cobic.cli import common
-from cobic.io import write_folder
+from cobic.errors import InputError
+from cobic.io import write_folder, write_text
 from cobic.io.files import prepare_folder
 from cobic.methods import solve
 from cobic.model import Model
-from cobic.problem import Problem
 from cobic.report import run_document, selection_table, summary_document, violation_table
-from cobic.result import Result, Status
+from cobic.report.folder import ANSWER_FILES
+from cobic.report.page import render
+from cobic.report.story import Story
+from cobic.result import Status
 
 
 def add_parser(commands: Any) -> None:
@@ -26,7 +31,9 @@ def add_parser(commands: Any) -> None:
     common.add_margin_arguments(parser)
     common.add_rule_arguments(parser)
     common.add_method_arguments(parser)
-    common.add_answer_arguments(parser, "selection.csv, model.json, certificate.json, run.json (and violations.csv)")
+    files = "report.html, selection.csv, model.json, certificate.json, run.json (and violations.csv)"
+    output = common.add_answer_arguments(parser, files)
+    output.add_argument("--report", type=Path, metavar="FILE", help="write the report there, with or without --out")
     parser.set_defaults(run=run)
 
 
@@ -34,32 +41,54 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, select, write, tell."""
     common.require_labels(arguments)
     options = common.solve_options(arguments)
+    watch = Stopwatch()
     data = common.read_data(arguments)
     problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
-    if arguments.out is not None:
-        prepare_folder(arguments.out, overwrite=arguments.force)
+    watch.lap("read")
+    _require_places(arguments)
     if not arguments.json:
         print(common.read_line(data))
     with common.live_progress("selecting") as on_progress:
         result = solve(problem, on_progress=on_progress, **options)
-    _tell(arguments, problem, result)
-    if arguments.out is not None:
-        files = _files(problem, result, data.source, options)
-        write_folder(arguments.out, files)
-        if not arguments.json:
-            print(f"Written to {arguments.out}: {', '.join(files)}.")
+    watch.lap("solve")
+    story = Story(problem, result, data.source, options, watch.seconds)
+    _tell(arguments, story)
+    _write(arguments, story, watch)
+    if not arguments.json:
+        print(_where(arguments))
     return common.exit_code(result)
 
 
-def _tell(arguments: argparse.Namespace, problem: Problem, result: Result) -> None:
+def _require_places(arguments: argparse.Namespace) -> None:
+    """Find out before the work that the answer cannot be written."""
+    if arguments.report is not None and arguments.report.exists() and not arguments.force:
+        message = f"{arguments.report} exists: choose another name, or overwrite it with --force"
+        raise InputError(message)
+    if arguments.out is not None:
+        prepare_folder(arguments.out, overwrite=arguments.force)
+
+
+def _tell(arguments: argparse.Namespace, story: Story) -> None:
     """Print the answer before anything is written, so that a full disk cannot lose it."""
     if arguments.json:
-        common.print_json(summary_document(problem, result))
+        common.print_json(summary_document(story.problem, story.result))
     else:
-        print(common.describe(problem, result), flush=True)
+        print(common.describe(story.problem, story.result), flush=True)
 
 
-def _files(problem: Problem, result: Result, source: str, options: dict[str, Any]) -> dict[str, str]:
+def _write(arguments: argparse.Namespace, story: Story, watch: Stopwatch) -> None:
+    if arguments.out is None and arguments.report is None:
+        return
+    page = render(story)
+    watch.lap("report")
+    if arguments.out is not None:
+        write_folder(arguments.out, {**_files(story), "report.html": page}, instead_of=ANSWER_FILES)
+    if arguments.report is not None:
+        write_text(arguments.report, page)
+
+
+def _files(story: Story) -> dict[str, str]:
+    problem, result = story.problem, story.result
     files = {"selection.csv": selection_table(problem, result).to_csv(index=False, lineterminator="\n")}
     if result.status in (Status.OPTIMAL, Status.FEASIBLE):
         files["model.json"] = Model.of(problem, result).to_json()
@@ -67,5 +96,14 @@ def _files(problem: Problem, result: Result, source: str, options: dict[str, Any
         files["violations.csv"] = violation_table(problem, result.support).to_csv(index=False, lineterminator="\n")
     if result.certificate is not None:
         files["certificate.json"] = json.dumps(result.certificate, allow_nan=False) + "\n"
-    files["run.json"] = json.dumps(run_document(problem, result, source, options), indent=2, allow_nan=False) + "\n"
+    run = run_document(problem, result, story.source, story.options or {}, story.timings)
+    files["run.json"] = json.dumps(run, indent=2, allow_nan=False) + "\n"
     return files
+
+
+def _where(arguments: argparse.Namespace) -> str:
+    if arguments.out is not None:
+        return f"Look at {arguments.out / 'report.html'}; the table, the model and the proof are beside it."
+    if arguments.report is not None:
+        return f"Look at {arguments.report}; --out FOLDER keeps the table, the model and the proof as well."
+    return "Nothing was written: --out FOLDER keeps a report to look at, the table, the model and the proof."

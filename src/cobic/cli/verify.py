@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cobic.certified.verify import verify
+from cobic.certified.verify import problem_arguments, verify
 from cobic.cli import common
 from cobic.errors import InputError
 
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     data.problem()  # complains about the data themselves, if there is something to complain about
     try:
         parameters = certificate["problem"]
-        problem = data.problem(**_arguments(parameters, len(data.feature_names)))
+        problem = data.problem(**problem_arguments(parameters, len(data.feature_names)))
     except (InputError, KeyError, TypeError, ValueError, IndexError, OverflowError):
         print(f"{arguments.certificate} does not hold: it does not say which problem it is about")
         return common.EXIT_DOES_NOT_CHECK
@@ -60,22 +60,6 @@ def _read(path: Path) -> dict[str, Any]:
     else:
         return document if isinstance(document, dict) else {}
     raise InputError(message)
-
-
-def _arguments(parameters: dict[str, Any], n_features: int) -> dict[str, Any]:
-    """Arguments of a problem from what a certificate says about it."""
-    groups: list[int | None] = [None] * n_features
-    for number, members in enumerate(parameters["groups"]):
-        for feature in members:
-            groups[feature] = number
-    price = parameters["slack_penalty"]
-    return {
-        **{name: parameters[name] for name in ("alpha", "beta", "ties", "beta_rule")},
-        "slack_penalty": float("inf") if price is None else price,
-        "fixed_in": parameters["required"],
-        "fixed_out": parameters["excluded"],
-        "groups": groups,
-    }
 
 
 def _margins(parameters: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from cobic.errors import InputError
@@ -24,26 +24,13 @@ def write_text(path: Path, text: str) -> None:
     InputError
         If it cannot be written; a file that was there before is unchanged.
     """
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    except OSError as error:
-        raise _cannot_write(path, error) from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except OSError as error:
-        raise _cannot_write(path, error) from None
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            Path(name).unlink()
+    _write_all({path: text}, ())
 
 
-def write_folder(folder: Path, files: Mapping[str, str]) -> None:
-    """Write several text files into a folder, which is made if need be; none appears half-written.
+def write_folder(folder: Path, files: Mapping[str, str], *, instead_of: Collection[str] = ()) -> None:
+    """Write several text files into a folder, which is made if need be: all of them or none.
+
+    Every file is on the disk under a name of its own before the first one takes its place.
 
     Parameters
     ----------
@@ -51,10 +38,47 @@ def write_folder(folder: Path, files: Mapping[str, str]) -> None:
         Where to write.
     files : mapping of str to str
         Content by file name.
+    instead_of : collection of str
+        Names of files of an earlier answer, which are removed where the new one has none of that name.
     """
     prepare_folder(folder, overwrite=True)
-    for name, text in files.items():
-        write_text(folder / name, text)
+    stale = [folder / name for name in instead_of if name not in files]
+    _write_all({folder / name: text for name, text in files.items()}, stale)
+
+
+def _write_all(files: Mapping[Path, str], stale: Iterable[Path]) -> None:
+    parts: dict[Path, Path] = {}
+    try:
+        for path, text in files.items():
+            with _naming(path):
+                _write_part(path, text, parts)
+        for path, part in parts.items():
+            with _naming(path):
+                part.replace(path)
+        for path in stale:
+            with _naming(path):
+                path.unlink(missing_ok=True)
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+
+
+def _write_part(path: Path, text: str, parts: dict[Path, Path]) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    parts[path] = Path(name)
+    with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    parts[path].chmod(0o644)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _cannot_write(path, error) from None
 
 
 def prepare_folder(folder: Path, *, overwrite: bool) -> None:

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from textwrap import wrap
 
 import numpy as np
 
 from cobic.matrix import Floats, Integers
 from cobic.program import LinearProgram, ProgramNames
 
-_TERMS = 6  # per line: some readers give up on lines beyond 560 characters
+_LONGEST_LINE = 200  # some readers give up beyond 560 characters, older ones beyond 255
 _LONGEST_NAME = 60
 
 
@@ -29,7 +30,7 @@ def lp_text(program: LinearProgram, names: ProgramNames, comments: Sequence[str]
     str
         The text of the file. Numbers have all the digits that their value needs.
     """
-    lines = [*(f"\\ {comment}" for comment in comments), "Maximize"]
+    lines = [*_commented("\\ ", comments), "Maximize"]
     gained = np.flatnonzero(program.gain)
     lines += _expression("obj", gained, program.gain[gained], names, "")
     lines.append("Subject To")
@@ -48,13 +49,18 @@ def lp_text(program: LinearProgram, names: ProgramNames, comments: Sequence[str]
     return "\n".join([*lines, "End"]) + "\n"
 
 
+def _commented(mark: str, comments: Sequence[str]) -> list[str]:
+    """Comments as lines of a file, whatever the names in them."""
+    return [mark + line for comment in comments for line in wrap(comment, _LONGEST_LINE)]
+
+
 def _relations(program: LinearProgram, row: int) -> list[tuple[str, str]]:
-    """The sides of a row: one, or two rows with names of their own where it is bounded below and above."""
+    """The sides of a row: one, or two where it is bounded below and above, with suffixes that no other name has."""
     lower, upper = float(program.row_lower[row]), float(program.row_upper[row])
     if lower == upper:
         return [("", f"= {lower!r}")]
-    sides = [("_least", f">= {lower!r}")] if np.isfinite(lower) else []
-    sides += [("_most", f"<= {upper!r}")] if np.isfinite(upper) else []
+    sides = [("__least", f">= {lower!r}")] if np.isfinite(lower) else []
+    sides += [("__most", f"<= {upper!r}")] if np.isfinite(upper) else []
     return sides if len(sides) == 2 else [("", relation) for _, relation in sides]
 
 
@@ -65,10 +71,13 @@ def _expression(name: str, columns: Integers, values: Floats, names: ProgramName
         for column, value in zip(columns, values, strict=True)
         if value
     ]
-    parts = [" ".join(terms[start : start + _TERMS]) for start in range(0, len(terms), _TERMS)] or ["0"]
-    parts[0] = f"{name}: {parts[0]}"
-    parts[-1] = f"{parts[-1]} {end}".rstrip()
-    return [f" {part}" for part in parts]
+    lines = [f" {name}:"]
+    for term in [*(terms or [f"0 {names.columns[0]}"]), end]:  # an expression without a variable is not allowed
+        if len(lines[-1]) + len(term) < _LONGEST_LINE:
+            lines[-1] += f" {term}"
+        else:
+            lines.append(f" {term}")
+    return [line.rstrip() for line in lines]
 
 
 def _bounds(program: LinearProgram, column: int, name: str) -> str:
@@ -93,7 +102,7 @@ def mps_text(program: LinearProgram, names: ProgramNames, comments: Sequence[str
     str
         The text of the file. Numbers have all the digits that their value needs.
     """
-    lines = [*(f"* {comment}" for comment in comments), "NAME cobic", "OBJSENSE", "    MAX", "ROWS", " N  obj"]
+    lines = [*_commented("* ", comments), "NAME cobic", "OBJSENSE", "    MAX", "ROWS", " N  obj"]
     lower, upper = program.row_lower, program.row_upper
     kinds = np.select([lower == upper, np.isfinite(lower)], ["E", "G"], "L")
     lines += [f" {kind}  {name}" for kind, name in zip(kinds, names.rows, strict=True)]
@@ -139,14 +148,14 @@ def readable(names: Sequence[str]) -> list[str]:
     Returns
     -------
     list of str
-        Letters, digits and underscores; a number at the end tells apart what would be the same.
+        Letters, digits and single underscores; a number at the end tells apart what would be the same.
 
     Examples
     --------
     >>> readable(["x_HLA-A", "x_HLA A", "x_B"])
     ['x_HLA_A', 'x_HLA_A_2', 'x_B']
     """
-    plain = [re.sub(r"[^A-Za-z0-9_]", "_", name)[:_LONGEST_NAME] for name in names]
+    plain = [re.sub(r"[^A-Za-z0-9]+", "_", name)[:_LONGEST_NAME] for name in names]
     taken: set[str] = set(plain)
     met: dict[str, int] = {}
     unique = []

@@ -106,7 +106,7 @@ def solve(
     True
     """
     chosen = find_method(method, options)
-    _require_bearable(problem)
+    require_bearable(problem)
     if problem.soft and not chosen.soft:
         able = ", ".join(name for name, each in METHODS.items() if each.soft)
         message = f"method {method!r} knows no soft margins: leave slack_penalty at inf, or use method {able}"
@@ -152,7 +152,8 @@ def find_method(name: str, options: Iterable[str] = ()) -> Method:
     return METHODS[name]
 
 
-def _require_bearable(problem: Problem) -> None:
+def require_bearable(problem: Problem) -> None:
+    """Raise `InputError` for numbers that are too large for a solver."""
     largest = float(problem.row_scale().max())
     if largest > _LARGEST_VALUE:
         message = (

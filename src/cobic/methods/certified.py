@@ -31,7 +31,7 @@ from cobic.repair import climb, grow, raise_margin, repair
 _STARTING_PROGRAMS = 8
 _PROGRAMS = 14_000
 _SOFT_PROGRAMS = 400
-_MOVES = 100
+_MOVES = 100  # from there linear programs lead on faster than single moves do
 # The linear program of the fixed point holds all comparisons and features: beyond this it is not worth its memory.
 _DENSE_CELLS = 1 << 23
 
@@ -117,7 +117,7 @@ def _solve_soft(
 ) -> Outcome:
     incumbent = SoftIncumbent(problem, budget)
     for support in [*start[:1], *_consistent(problem, budget), problem.selectable]:
-        incumbent.offer(climb(problem, support, budget))
+        incumbent.offer(climb(problem, support, budget, _MOVES))
     search = SoftSearch(problem, budget, incumbent, max_programs, target_gap)
     search.run()
     found = incumbent.support

@@ -13,7 +13,8 @@ user could give it:
    selection is lost, and a solution that is not consistent by the true means in exact arithmetic is cut off and the
    search goes on.
 
-``warm_start=False`` leaves out 1 and 2: the model as published.
+``warm_start=False`` leaves out 1 and 2: the model as published, but for its scale and the curve of 1/n. With soft
+margins that are too dear for the solver's tolerances its bound is not used.
 
 What is proven here is proven by HiGHS in floating point: there is no certificate. The bounds of step 2 are computed
 anew from the multipliers, without trusting the solver's word, but not rigorously against rounding.
@@ -41,6 +42,7 @@ _STARTING_PROGRAMS = 8
 _ROUNDING = 1e-6  # a bound this little below a whole number stands for it
 _LEEWAY = 1e-9
 _MOST_CUTS = 1000
+_DEAREST = 1e7  # with a dearer slack the tolerances of the solver are worth whole features
 _GAP, _SOFT_GAP = 1 - 1e-3, 1e-7
 
 
@@ -120,7 +122,7 @@ class _Search(ABC):
         """The model for the present numbers of features."""
 
     @abstractmethod
-    def lower_bound(self, bound: float) -> None:
+    def note_bound(self, bound: float) -> None:
         """Note a bound on the objective."""
 
     @abstractmethod
@@ -148,7 +150,7 @@ class _Search(ABC):
     def tighten(self) -> bool:
         """Bound the objective and the number of features of each class by linear programs; whether any bound moved."""
         model, solver, counts = self.model(), LpSolver(self.budget), self.counts
-        self.lower_bound(_relaxed_maximum(solver, model.program, model.program.gain))
+        self.note_bound(_relaxed_maximum(solver, model.program, model.program.gain))
         if self.ended:
             return False
         low, high = counts.low.copy(), counts.high.copy()
@@ -163,15 +165,16 @@ class _Search(ABC):
     def run(self) -> None:
         """Let the solver branch, again and again if what it finds is not consistent in exact arithmetic."""
         if self.counts.empty:
-            self.lower_bound(self.least)
+            self.note_bound(self.least)
             return
         model = self.model()
         program, start = model.program, None if self.support is None else model.solution(self.support)
+        note = self.note_bound if np.abs(program.gain).max() <= _DEAREST else _ignore
         for _ in range(_MOST_CUTS):
-            solution = solve_mixed(program, self.budget, gap=self.gap, start=start, on_bound=self.lower_bound)
+            solution = solve_mixed(program, self.budget, gap=self.gap, start=start, on_bound=note)
             self.budget.lps += solution.nodes
             allowed = solution.x is None or self.offer(model.selection(solution.x))
-            self.lower_bound(max(solution.bound, self.least))
+            note(max(solution.bound, self.least))
             if solution.x is None or allowed or not solution.settled:
                 break
             program = program.with_rows(*_cut_off(model, model.selection(solution.x)))
@@ -203,7 +206,7 @@ class _HardSearch(_Search):
     def model(self) -> Linearisation:
         return Linearisation(self.problem, self.counts, leeway=_LEEWAY)
 
-    def lower_bound(self, bound: float) -> None:
+    def note_bound(self, bound: float) -> None:
         whole = max(float(_whole(bound)), self.least)
         if whole < self.bound:
             self.bound = whole
@@ -240,7 +243,7 @@ class _SoftSearch(_Search):
     def model(self) -> Linearisation:
         return Linearisation(self.problem, self.counts, least=self.least)
 
-    def lower_bound(self, bound: float) -> None:
+    def note_bound(self, bound: float) -> None:
         bound = max(bound, self.least)
         if bound < self.bound:
             self.bound = bound
@@ -265,6 +268,10 @@ def _relaxed_maximum(solver: LpSolver, program: LinearProgram, gain: Floats) -> 
     relaxed = replace(program, gain=gain, integer=None)
     solution = solver.solve(relaxed)
     return math.inf if solution is None else relaxed.dual_bound(solution.duals)
+
+
+def _ignore(_bound: float) -> None:
+    """What is done with the bound of a solver that cannot be trusted."""
 
 
 def _whole(bound: float) -> float:

@@ -4,15 +4,15 @@ Their paper says that a sequence of *continuous* linear programs takes the place
 Prokopyev & Pardalos (2005), and that this is faster and keeps more features. Its step rules are not freely available.
 These are ours:
 
-1. x = 1: all features. The surplus is 0.
+1. x = 1: all features. The surplus of every sample is 0.
 2. Replace every class mean by its tangent at x (:mod:`cobic.relaxation`), and solve the linear program: maximise
-   Σ x_i, 0 ≤ x ≤ 1, such that every margin holds by at least the surplus. One elastic column, at a high price, keeps it
-   solvable.
+   Σ x_i, 0 ≤ x ≤ 1, such that every margin holds by at least the sample's surplus. One elastic column, at a high price,
+   keeps it solvable.
 3. Round at ½. A rounded x that is consistent by its true means is a candidate.
 4. If x has moved, back to 2 at the new x: this is sequential linear programming (Newton's method for the margins), and
    it settles within a few programs where it settles.
-5. If x has settled and its rounding is not consistent, raise the surplus by what the rounding lacks, and back to 2.
-   Otherwise stop.
+5. If x has settled and its rounding is not consistent, raise the surplus of each sample by what the rounding lacks
+   there, and back to 2. Otherwise stop.
 
 In contrast to the fixed point of the shares (:mod:`cobic.methods.fixed_point`) the tangent knows how a mean moves when
 features are dropped. The largest candidate is the answer; if there was none, the last rounding is, and the result says
@@ -39,7 +39,7 @@ def solve(
     budget: Budget,
     rng: np.random.Generator,  # noqa: ARG001
     *,
-    max_iterations: int = 50,
+    max_iterations: int = 100,
 ) -> Outcome:
     """Run the sequence.
 
@@ -51,7 +51,7 @@ def solve(
         When to stop.
     rng : numpy.random.Generator
         Not used: the method is deterministic.
-    max_iterations : int, default=50
+    max_iterations : int, default=100
         Largest number of linear programs.
 
     Returns
@@ -61,7 +61,7 @@ def solve(
     """
     require_whole("max_iterations", max_iterations, 1)
     relaxation, solver, incumbent = Relaxation(problem), LpSolver(budget), Incumbent(problem, budget)
-    support, surplus = problem.selectable, 0.0
+    support, surplus = problem.selectable, np.zeros(problem.n_samples)
     x: Floats = support.astype(np.float64)
     settled = incumbent.offer(support)
     for _ in range(0 if settled else max_iterations):
@@ -76,10 +76,11 @@ def solve(
         if np.abs(x - before).max() < _SAME:
             if consistent:
                 break
-            surplus += max(_shortfall(problem, support), _LEAST_STEP)
+            surplus += _shortfall(problem, support)
     return Outcome(support if incumbent.support is None else incumbent.support)
 
 
-def _shortfall(problem: Problem, support: Bools) -> float:
-    """By how much the worst sample misses its margin, per unit of its largest value."""
-    return float((problem.violations(support) / problem.row_scale()).max())
+def _shortfall(problem: Problem, support: Bools) -> Floats:
+    """By how much each sample misses its margin, per unit of its largest value; a trifle where it is just met."""
+    missed = problem.margins(support) <= 0
+    return np.where(missed, problem.violations(support) / problem.row_scale() + _LEAST_STEP, 0.0)

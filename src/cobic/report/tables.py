@@ -3,12 +3,14 @@
 import math
 from dataclasses import asdict
 from importlib.metadata import version
+from platform import python_version
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from cobic.certified.verify import data_digest, problem_parameters
 from cobic.problem import Problem
 from cobic.result import Result
 
@@ -137,7 +139,34 @@ def summary_document(problem: Problem, result: Result) -> dict[str, Any]:
     }
 
 
-def run_document(problem: Problem, result: Result, source: str, options: dict[str, Any]) -> dict[str, Any]:
+def provenance(problem: Problem) -> dict[str, Any]:
+    """Which data, which problem, which programs.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was solved.
+
+    Returns
+    -------
+    dict
+        ``digest`` and ``problem`` as in a certificate, and ``versions``.
+    """
+    packages = ("cobic", "numpy", "scipy", "highspy", "scikit-learn")
+    return {
+        "digest": data_digest(problem),
+        "problem": problem_parameters(problem),
+        "versions": {"python": python_version(), **{name: version(name) for name in packages}},
+    }
+
+
+def run_document(
+    problem: Problem,
+    result: Result,
+    source: str,
+    options: dict[str, Any],
+    timings: dict[str, float] | None = None,
+) -> dict[str, Any]:
     """How an answer was found, for the file ``run.json``.
 
     Parameters
@@ -150,12 +179,15 @@ def run_document(problem: Problem, result: Result, source: str, options: dict[st
         Where the data come from.
     options : dict
         Options given to :func:`cobic.solve`.
+    timings : dict, optional
+        Seconds by step.
 
     Returns
     -------
     dict
-        The summary, the parameters, the runs and the versions.
+        The summary, the parameters, the runs, the history, the digest of the data and the versions.
     """
+    history = [{key: _finite(value) for key, value in asdict(event).items()} for event in result.history]
     runs = [{key: _finite(value) for key, value in asdict(run).items()} for run in result.runs]
     return {
         **summary_document(problem, result),
@@ -172,8 +204,11 @@ def run_document(problem: Problem, result: Result, source: str, options: dict[st
         "n_excluded": int((~problem.selectable).sum()),
         "n_groups": len(problem.constraints.groups),
         "options": options,
+        "timings": timings or {"solve": round(result.seconds, 4)},
+        "lps": result.lps,
         "runs": runs,
-        "versions": {name: version(name) for name in ("cobic", "numpy", "scipy", "highspy", "scikit-learn")},
+        "history": history,
+        **provenance(problem),
     }
 
 

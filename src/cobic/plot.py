@@ -1,0 +1,230 @@
+"""Pictures of an answer on matplotlib axes; matplotlib is an extra and is asked for here only."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cobic.errors import InputError
+from cobic.problem import Problem
+from cobic.report.views import HEATMAP_SPAN, LEVELS, colour, course_view, heatmap_view, margins_view
+from cobic.result import Result
+
+if TYPE_CHECKING:
+    from cobic.paths import Path
+
+__all__ = ["heatmap", "margins", "path", "progress"]
+
+_SYMBOLS = {"alpha": "α", "beta": "β"}
+_GREY = "#8a8f98"
+
+
+def new_figure() -> Any:
+    """An empty figure that needs no screen.
+
+    Returns
+    -------
+    matplotlib Figure
+        With constrained layout.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        message = "plots need matplotlib: pip install 'cobic[plot]'"
+        raise InputError(message) from None
+    return Figure(figsize=(7.0, 4.2), layout="constrained")
+
+
+def heatmap(problem: Problem, result: Result, axes: Any = None) -> Any:
+    """Draw samples by class × features by class, the kept features first.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was solved.
+    result : Result
+        Its answer.
+    axes : matplotlib Axes, optional
+        Where to draw; those of a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        Colours are standard deviations from the mean of each feature. Dropped features are right of the thick line.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.datasets.make_expression(n_features=100, seed=0).problem()
+    >>> axes = cobic.plot.heatmap(problem, cobic.solve(problem))
+    >>> axes.get_ylabel()
+    'samples'
+    """
+    axes = _axes(axes)
+    view = heatmap_view(problem, result)
+    rows, columns = view.cells.shape
+    scores = (view.cells.astype(np.float32) * (2 / LEVELS) - 1) * HEATMAP_SPAN
+    image = axes.imshow(
+        scores, aspect="auto", cmap="PRGn", vmin=-HEATMAP_SPAN, vmax=HEATMAP_SPAN, extent=(0, columns, rows, 0)
+    )
+    axes.figure.colorbar(image, ax=axes, label="standard deviations", shrink=0.8)
+    kept = sum(block.stop - block.start for block in view.blocks if block.kept)
+    band = rows * 0.04
+    for block in view.blocks:
+        shade = _GREY if block.cls < 0 else colour(block.cls)
+        size = (block.stop - block.start, -band)
+        axes.add_patch(_rectangle((block.start, 0), *size, shade, alpha=1.0 if block.kept else 0.5))
+        if block.start:
+            thick = block.start == kept
+            axes.axvline(block.start, color="black" if thick else _GREY, linewidth=1.6 if thick else 0.8)
+    starts = np.searchsorted(problem.labels[view.samples], np.arange(problem.n_classes + 1))
+    for start in starts[1:-1]:
+        axes.axhline(start, color=_GREY, linewidth=0.8)
+    axes.set_yticks((starts[1:] + starts[:-1]) / 2, [_plain(cls) for cls in problem.classes])
+    axes.set_ylim(rows, -band)
+    axes.set_xlabel("features, kept and then dropped, each by class")
+    axes.set_ylabel("samples")
+    return axes
+
+
+def margins(problem: Problem, result: Result, axes: Any = None) -> Any:
+    """Draw each sample's margin, smallest first.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was solved.
+    result : Result
+        Its answer, with a selected feature of every class.
+    axes : matplotlib Axes, optional
+        Where to draw; those of a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        Diamonds are binding samples: at least one dropped feature, put back alone, would break them.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.datasets.make_expression(n_features=100, seed=0).problem()
+    >>> cobic.plot.margins(problem, cobic.solve(problem)).get_ylabel()
+    'margin'
+    """
+    if not all(result.counts):
+        message = f"there is no selection whose margins could be drawn: {result.reason}"
+        raise InputError(message)
+    axes = _axes(axes)
+    view = margins_view(problem, result)
+    place = np.arange(view.samples.size) + 1
+    for cls in range(problem.n_classes):
+        for binding in (False, True):
+            which = (problem.labels[view.samples] == cls) & (view.binding == binding)
+            axes.vlines(place[which], 0, view.margins[which], color=colour(cls), alpha=0.5)
+            axes.plot(
+                place[which], view.margins[which], "D" if binding else "o", color=colour(cls),
+                markersize=6 if binding else 4, markerfacecolor=colour(cls) if binding else "none",
+                label=None if binding else _plain(problem.classes[cls]),
+            )  # fmt: skip
+    axes.axhline(0, color="black", linewidth=1)
+    axes.set_xlabel("samples, smallest margin first")
+    axes.set_ylabel("margin")
+    axes.legend(loc="upper left", frameon=False)
+    return axes
+
+
+def progress(result: Result, axes: Any = None) -> Any:
+    """Draw how the bound and the best selection met.
+
+    Parameters
+    ----------
+    result : Result
+        The answer.
+    axes : matplotlib Axes, optional
+        Where to draw; those of a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        Seconds, and features or, with soft margins, the objective.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.datasets.make_expression(n_features=100, seed=0).problem()
+    >>> cobic.plot.progress(cobic.solve(problem)).get_xlabel()
+    'seconds'
+    """
+    axes = _axes(axes)
+    view = course_view(result)
+    axes.fill_between(view.seconds, view.found, view.bound, step="post", color=_GREY, alpha=0.2)
+    axes.step(view.seconds, view.bound, where="post", color=_GREY, label="no selection is better than this")
+    axes.step(view.seconds, view.found, where="post", color="#0072B2", label="best selection so far")
+    axes.set_xlim(left=0)
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("objective" if result.soft else "features")
+    axes.legend(frameon=False)
+    return axes
+
+
+def path(path: "Path", axes: Any = None) -> Any:
+    """Draw the number of features and the cross-validated error over a margin.
+
+    Parameters
+    ----------
+    path : Path
+        What :func:`cobic.path` found.
+    axes : matplotlib Axes, optional
+        Where to draw; those of a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes of the number of features.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.make_expression(n_features=100, seed=0)
+    >>> cobic.plot.path(cobic.path(data.X, data.y, alphas=[0, 20], cv=None)).get_xlabel()
+    'margin α'
+    """
+    axes = _axes(axes)
+    table, margin = path.table, path.table[path.kind]
+    axes.fill_between(margin, table["n_selected"], table["upper_bound"], color="#0072B2", alpha=0.2, label="gap")
+    axes.plot(margin, table["n_selected"], "o-", color="#0072B2", markersize=4, label="features kept")
+    axes.set_xlabel(f"margin {_SYMBOLS[path.kind]}")
+    axes.set_ylabel("features", color="#0072B2")
+    axes.set_yscale("log" if table["n_selected"].min() * 5 < table["n_selected"].max() else "linear")
+    if "cv_error" in table:
+        errors = axes.twinx()
+        errors.errorbar(
+            margin, table["cv_error"], table["cv_se"], fmt="s--", color="#D55E00", markersize=4, capsize=2, linewidth=1
+        )
+        errors.set_ylabel("cross-validated error", color="#D55E00")
+        errors.set_ylim(bottom=0.0)
+    if path.chosen is not None:
+        axes.axvline(path.chosen, color="0.5", linestyle=":", label=f"chosen: {path.chosen:.4g}")
+    if path.kind == "alpha" and margin.max() > 0 and margin.max() > 20 * margin[margin > 0].min():
+        axes.set_xscale("symlog", linthresh=float(margin[margin > 0].min()))
+    axes.legend(loc="lower left")
+    return axes
+
+
+def _axes(axes: Any) -> Any:
+    return new_figure().subplots() if axes is None else axes
+
+
+def _rectangle(corner: tuple[float, float], width: float, height: float, shade: str, alpha: float) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle(corner, width, height, color=shade, alpha=alpha, linewidth=0)
+
+
+def _plain(name: Any) -> str:
+    """A name that matplotlib does not take for mathematics, nor for a label to be hidden."""
+    return f"\u200b{name}".replace("$", r"\$") if str(name).startswith("_") or "$" in str(name) else str(name)

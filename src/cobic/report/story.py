@@ -1,0 +1,87 @@
+"""What a report tells: the answer, and what else is known about it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cobic.certified.verify import Verification
+from cobic.dataset import Dataset
+from cobic.matrix import Integers
+from cobic.problem import Problem
+from cobic.report.curve import Curve
+from cobic.report.views import Harm, Heatmap, harm_view, heatmap_view
+from cobic.result import Result
+
+MAX_TABLE = 60_000  # more features are in selection.csv only
+
+
+@dataclass(frozen=True, eq=False)
+class Story:
+    """What a report tells.
+
+    Attributes
+    ----------
+    problem, result : Problem, Result
+        What was solved, and the answer.
+    source : str
+        Where the data come from.
+    options : dict
+        Options given to :func:`cobic.solve`.
+    timings : dict
+        Seconds by step.
+    checked : Verification or None
+        What a check of the certificate found, where there was one.
+    new : Dataset or None
+        New samples, with or without classes.
+    curve : Curve or None
+        The path.
+    """
+
+    problem: Problem
+    result: Result
+    source: str = ""
+    options: dict[str, Any] | None = None
+    timings: dict[str, float] | None = None
+    checked: Verification | None = None
+    new: Dataset | None = None
+    curve: Curve | None = None
+
+    @property
+    def has_selection(self) -> bool:
+        """Whether every class has a selected feature, so that margins exist."""
+        return all(self.result.counts)
+
+    @cached_property
+    def feature_names(self) -> list[str]:
+        """A name for every feature."""
+        names = self.problem.feature_names
+        return [str(name) for name in (range(self.problem.n_features) if names is None else names)]
+
+    @cached_property
+    def sample_names(self) -> list[str]:
+        """A name for every sample."""
+        names = self.problem.sample_names
+        return [str(name) for name in (range(self.problem.n_samples) if names is None else names)]
+
+    @cached_property
+    def class_names(self) -> list[str]:
+        """The names of the classes, and an empty one for the index -1."""
+        return [*(str(cls) for cls in self.problem.classes), ""]
+
+    @cached_property
+    def heatmap(self) -> Heatmap:
+        """What the heatmap shows."""
+        return heatmap_view(self.problem, self.result)
+
+    @cached_property
+    def harm(self) -> Harm:
+        """What the dropped features would do."""
+        return harm_view(self.problem, self.result)
+
+    @property
+    def listed(self) -> Integers:
+        """The features of the table: all, or those of the heatmap where there are too many."""
+        everything = np.arange(self.problem.n_features)
+        return everything if everything.size <= MAX_TABLE else np.sort(self.heatmap.features)

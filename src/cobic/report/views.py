@@ -1,0 +1,296 @@
+"""What the pictures show, as arrays; `figures.py` draws them in the page and `cobic.plot` on matplotlib axes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cobic.matrix import Bools, Floats, Integers
+from cobic.problem import Problem
+from cobic.result import Result
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#7F7F7F")  # Okabe & Ito
+HEATMAP_SPAN = 2.0  # standard deviations on either side of a feature's mean
+LEVELS = 254  # steps of the heatmap: the middle one is the mean
+MAX_CELLS, MAX_COLUMNS, MAX_ROWS = 4_000_000, 30_000, 2_000  # beyond 32,767 pixels browsers refuse a canvas
+_BLOCK_CELLS = 1 << 20
+_WHOLE = 400  # parts of up to so many features are always shown whole
+
+
+def colour(index: int) -> str:
+    """The colour of a class; colour-blind safe, the same in every picture."""
+    return COLOURS[index % len(COLOURS)]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Neighbouring features of the heatmap: of one class, all kept or all dropped."""
+
+    cls: int
+    kept: bool
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, eq=False)
+class Heatmap:
+    """Samples by class × features by class, the kept ones first.
+
+    Attributes
+    ----------
+    samples : ndarray of int
+        Rows of X from top to bottom: by class, those with the largest margin first.
+    features : ndarray of int
+        Columns of X from left to right: kept by class, then dropped by class, the clearest first.
+    blocks : tuple of Block
+        Where classes begin and end along the features.
+    cells : ndarray of uint8, shape (n_samples, n_features)
+        Standardised per feature, 127 at its mean, 0 and 254 at two standard deviations and beyond.
+    centres, scales : ndarray of float
+        Mean and standard deviation of each feature that is shown.
+    thinned : bool
+        Whether some samples or features were left out to keep it small.
+    """
+
+    samples: Integers
+    features: Integers
+    blocks: tuple[Block, ...]
+    cells: NDArray[np.uint8]
+    centres: Floats
+    scales: Floats
+    thinned: bool
+
+
+def heatmap_view(problem: Problem, result: Result) -> Heatmap:
+    """Arrange the data for the heatmap.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was solved.
+    result : Result
+        Its answer.
+
+    Returns
+    -------
+    Heatmap
+        At most about four million cells.
+    """
+    centres, scales = _spread(problem)
+    clearness = problem.leads / scales
+    samples = _thin(_sample_order(problem, result), MAX_ROWS)
+    parts = _parts(problem, result, clearness)
+    total = sum(part.size for _, _, part in parts)
+    limit = min(MAX_COLUMNS, MAX_CELLS // samples.size)
+    if total > limit:
+        parts = [(cls, kept, _thin(part, max(_WHOLE, part.size * limit // total))) for cls, kept, part in parts]
+    ends = np.cumsum([part.size for _, _, part in parts])
+    blocks = tuple(
+        Block(cls, kept, int(end) - part.size, int(end)) for (cls, kept, part), end in zip(parts, ends, strict=True)
+    )
+    features = np.concatenate([part for _, _, part in parts])
+    thinned = samples.size < problem.n_samples or features.size < total
+    cells = _quantised(problem, samples, features, centres[features], scales[features])
+    return Heatmap(samples, features, blocks, cells, centres[features], scales[features], thinned)
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """Each sample's margin, smallest first.
+
+    Attributes
+    ----------
+    samples : ndarray of int
+        Rows of X.
+    margins : ndarray of float
+        Their margins.
+    binding : ndarray of bool
+        Samples that at least one dropped feature, put back alone, would break.
+    """
+
+    samples: Integers
+    margins: Floats
+    binding: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class Harm:
+    """What each dropped feature would do if it alone were put back.
+
+    Attributes
+    ----------
+    features : ndarray of int
+        The dropped features that may be selected; those with most broken samples first, then by worst margin.
+    broken : ndarray of int
+        How many samples would no longer hold their margin, of those that do.
+    worst_sample : ndarray of int
+        The sample whose margin would be smallest of those that get smaller; -1 if none does.
+    worst_margin : ndarray of float
+        That margin; NaN if there is none.
+    gain : ndarray of float
+        Change of the objective with soft margins; NaN with hard ones.
+    per_sample : ndarray of int, shape (n_samples,)
+        How many of the dropped features would break each sample.
+    """
+
+    features: Integers
+    broken: Integers
+    worst_sample: Integers
+    worst_margin: Floats
+    gain: Floats
+    per_sample: Integers
+
+
+def harm_view(problem: Problem, result: Result) -> Harm:
+    """Find out which samples the dropped features hurt.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was solved.
+    result : Result
+        Its answer, with a feature of every class.
+
+    Returns
+    -------
+    Harm
+        Computed in floating point: a picture, not a proof.
+    """
+    dropped = np.flatnonzero(~result.support & problem.selectable)
+    margins = problem.margins(result.support)
+    broken, worst_sample = np.zeros(dropped.size, dtype=np.intp), np.full(dropped.size, -1)
+    worst_margin, gain = np.full(dropped.size, np.nan), np.full(dropped.size, np.nan)
+    per_sample = np.zeros(problem.n_samples, dtype=np.intp)
+    for places, after in _put_back(problem, result, dropped):
+        breaks = (after <= 0) & (margins > 0)[:, None]
+        broken[places], per_sample = breaks.sum(axis=0), per_sample + breaks.sum(axis=1)
+        smaller = np.where(after < margins[:, None], after, np.inf)
+        lowest = smaller.argmin(axis=0)
+        value = smaller[lowest, np.arange(places.size)]
+        worst_sample[places] = np.where(np.isfinite(value), lowest, -1)
+        worst_margin[places] = np.where(np.isfinite(value), value, np.nan)
+        if problem.soft:
+            more = np.maximum(-after, 0.0).sum(axis=0) - np.maximum(-margins, 0.0).sum()
+            gain[places] = 1.0 - problem.slack_penalty * more
+    order = np.lexsort((worst_margin, -broken))
+    return Harm(dropped[order], broken[order], worst_sample[order], worst_margin[order], gain[order], per_sample)
+
+
+def margins_view(problem: Problem, result: Result, harm: Harm | None = None) -> Margins:
+    """Sort the samples by their margin.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was solved.
+    result : Result
+        Its answer, with a feature of every class.
+    harm : Harm, optional
+        What :func:`harm_view` found; computed if it is not given.
+
+    Returns
+    -------
+    Margins
+        Smallest first.
+    """
+    harm = harm_view(problem, result) if harm is None else harm
+    margins = problem.margins(result.support)
+    order = np.argsort(margins, kind="stable")
+    return Margins(order, margins[order], harm.per_sample[order] > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """How the bound and the best selection moved, as steps over time; NaN where nothing was known yet."""
+
+    seconds: Floats
+    found: Floats
+    bound: Floats
+
+
+def course_view(result: Result) -> Course:
+    """The history of a run, in features, or in the objective with soft margins.
+
+    Parameters
+    ----------
+    result : Result
+        The answer.
+
+    Returns
+    -------
+    Course
+        It ends with the answer itself.
+    """
+    rows = [
+        (event.elapsed, event.objective, event.objective_bound)
+        if result.soft
+        else (event.elapsed, event.n_selected, event.upper_bound)
+        for event in result.history
+    ]
+    last = result.n_selected if result.consistent else np.nan
+    final = (result.objective, result.objective_bound) if result.soft else (last, result.upper_bound)
+    steps = np.array([*rows, (result.seconds, *final)], dtype=np.float64)  # None becomes NaN
+    steps[~np.isfinite(steps)] = np.nan
+    return Course(*np.ascontiguousarray(steps.T))
+
+
+def _spread(problem: Problem) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of every feature; 1 for features that do not vary."""
+    centres, scales = np.empty(problem.n_features), np.empty(problem.n_features)
+    for part in _column_blocks(problem, problem.n_features):
+        columns = problem.matrix.columns(part)
+        centres[part], scales[part] = columns.mean(axis=0), columns.std(axis=0)
+    return centres, np.where(scales > 0, scales, 1.0)
+
+
+def _column_blocks(problem: Problem, count: int) -> Iterator[Integers]:
+    step = max(1, _BLOCK_CELLS // problem.n_samples)
+    for start in range(0, count, step):
+        yield np.arange(start, min(start + step, count))
+
+
+def _sample_order(problem: Problem, result: Result) -> Integers:
+    margins = np.nan_to_num(problem.margins(result.support), neginf=0.0)
+    return np.lexsort((-margins, problem.labels))
+
+
+def _parts(problem: Problem, result: Result, clearness: Floats) -> list[tuple[int, bool, Integers]]:
+    order = np.argsort(-clearness, kind="stable")
+    of, kept = problem.feature_classes[order], result.support[order]
+    pairs = [(cls, keep) for keep in (True, False) for cls in (*range(problem.n_classes), -1)]
+    parts = [(cls, keep, order[(of == cls) & (kept == keep)]) for cls, keep in pairs]
+    return [part for part in parts if part[2].size]
+
+
+def _thin(places: Integers, count: int) -> Integers:
+    if places.size <= count:
+        return places
+    return places[np.linspace(0, places.size - 1, count).round().astype(np.intp)]
+
+
+def _quantised(
+    problem: Problem, samples: Integers, features: Integers, centres: Floats, scales: Floats
+) -> NDArray[np.uint8]:
+    cells = np.empty((samples.size, features.size), dtype=np.uint8)
+    for part in _column_blocks(problem, features.size):
+        values = problem.matrix.columns(features[part])[samples]
+        scores = np.clip((values - centres[part]) / scales[part], -HEATMAP_SPAN, HEATMAP_SPAN)
+        cells[:, part] = np.rint((scores / HEATMAP_SPAN + 1.0) * LEVELS / 2)
+    return cells
+
+
+def _put_back(problem: Problem, result: Result, dropped: Integers) -> Iterator[tuple[Integers, Floats]]:
+    """Places in `dropped` and the margins (n, places) of all samples with each of these features put back alone."""
+    means, counts = problem.means(result.support), problem.counts(result.support)
+    before = problem.comparisons.margins(means)
+    for cls in range(problem.n_classes):
+        members = np.flatnonzero(problem.feature_classes[dropped] == cls)
+        pull = problem.comparisons.coefficients(cls)
+        for part in _column_blocks(problem, members.size):
+            places = members[part]
+            moved = (problem.matrix.columns(dropped[places]) - means[:, [cls]]) / (counts[cls] + 1)
+            after = before[:, [0]] + pull[:, [0]] * moved
+            for other in range(1, before.shape[1]):
+                after = np.minimum(after, before[:, [other]] + pull[:, [other]] * moved)
+            yield places, after

@@ -1,0 +1,157 @@
+"""Shells complete what the parser knows; the examples in the help texts run."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cobic
+from cobic.cli import main
+from cobic.cli.main import build_parser
+from cobic.io import table_text
+
+COMMANDS = next(action.choices for action in build_parser()._actions if action.choices)
+
+
+def script(capsys, shell):
+    assert main(["completion", shell]) == 0
+    return capsys.readouterr().out
+
+
+def needs(shell):
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+
+
+def completed_by_bash(text, *words):
+    quoted = " ".join(shlex.quote(word) for word in ("cobic", *words))
+    ask = f'COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _cobic; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    ended = subprocess.run(["bash", "-c", f"{text}\n{ask}"], capture_output=True, text=True, check=True)
+    assert ended.stderr == ""
+    return set(ended.stdout.split())
+
+
+def test_bash_completes_commands_options_and_choices(capsys, tmp_path, monkeypatch):
+    text = script(capsys, "bash")
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").touch()
+    assert completed_by_bash(text, "") >= set(COMMANDS)
+    assert completed_by_bash(text, "se") == {"select"}
+    assert completed_by_bash(text, "select", "--fixed") == {"--fixed-in", "--fixed-out"}
+    assert completed_by_bash(text, "select", "x.csv", "--ties", "") == {"first", "exclude"}
+    assert completed_by_bash(text, "completion", "") >= {"bash", "zsh", "fish"}
+    assert completed_by_bash(text, "select", "da") == {"data.csv"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_option_is_in_the_script(capsys, shell):
+    text = script(capsys, shell)
+    for name, parser in COMMANDS.items():
+        assert name in text
+        for action in parser._actions:
+            for spelling in action.option_strings:
+                assert spelling.lstrip("-") in text
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_accept_their_script(capsys, shell, tmp_path):
+    text = script(capsys, shell)
+    needs(shell)
+    file = tmp_path / "script"
+    file.write_text(text)
+    ended = subprocess.run([shell, "-n", str(file)], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_fish_completes(capsys, tmp_path):
+    text = script(capsys, "fish")
+    needs("fish")
+    (tmp_path / "script").write_text(text)
+    asked = {"cobic se": "select", "cobic select --ties ": "exclude", "cobic select --slack": "--slack-penalty"}
+    for line, word in asked.items():
+        command = f"source {tmp_path / 'script'}; complete -C {shlex.quote(line)}"
+        ended = subprocess.run(["fish", "-c", command], capture_output=True, text=True, check=True)
+        assert word in ended.stdout, line
+
+
+def test_an_unknown_shell_is_one_line(capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(["completion", "tcl"])
+    assert exit_.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+# --- the examples
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory):
+    """A folder with the files that the examples name."""
+    folder = tmp_path_factory.mktemp("workshop")
+    data = cobic.datasets.make_expression(n_features=80, informative=0.8, seed=1)
+    (folder / "leukaemia.csv").write_text(table_text(data))
+    (folder / "new.csv").write_text(table_text(data.test))
+    for command in (
+        ["select", "leukaemia.csv", "--labels", "class", "--out", "answer"],
+        ["path", "leukaemia.csv", "--labels", "class", "--alphas", "0,10", "--cv", "0", "--out", "curve"],
+    ):
+        ended = cobic_process(folder, *command)
+        assert ended.returncode == 0, ended.stderr
+    return folder
+
+
+def cobic_process(folder, *arguments, **settings):
+    command = [sys.executable, "-m", "cobic", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120, **settings)
+
+
+def examples(command, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main([*command, "--help"])
+    assert exit_.value.code == 0
+    told = re.sub(r"\s*\n\s*", " ", capsys.readouterr().out)
+    return told[told.index("example: ") + len("example: ") :].strip()
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_the_example_of_every_help_text_works(command, capsys, workshop, tmp_path, request):
+    example = examples([command] if command else [], capsys)
+    assert "cobic" in example
+    if command in ("reproduce", "datasets"):
+        request.getfixturevalue("real_data")
+    folder = tmp_path / "copy"
+    shutil.copytree(workshop, folder)
+    for made in ("answer", "curve"):
+        if f"--out {made}" in example:
+            shutil.rmtree(folder / made)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "cobic").write_text(f'#!/bin/sh\nexec {sys.executable} -m cobic "$@"\n')
+    (tmp_path / "bin" / "cobic").chmod(0o755)
+    shortened = example.replace("golub:alpha notterman:beta=2", "golub:alpha=50")  # the same words, seconds not minutes
+    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    ended = subprocess.run(
+        ["bash", "-c", shortened], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=200
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+# --- colours
+
+
+@pytest.mark.parametrize("settings", [{}, {"NO_COLOR": "1"}])
+def test_no_colours_where_nobody_sees_them(workshop, settings):
+    environment = {**os.environ, **settings}
+    ended = cobic_process(workshop, "demo", "--method", "fixed-point", env=environment)
+    assert "\x1b" not in ended.stdout + ended.stderr
+    if settings and shutil.which("script"):
+        command = f"{sys.executable} -m cobic select leukaemia.csv --labels class"
+        live = subprocess.run(
+            ["script", "-qec", command, "/dev/null"],
+            cwd=workshop, env={**environment, "TERM": "xterm-256color"}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert not re.search(r"\x1b\[[0-9;]*[1-9][0-9;]*m", live.stdout)
