@@ -8,6 +8,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ import cobic
 from cobic.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
+READERS = ("excel", "hdf", "parquet", "r", "zstd")
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 # ES01: no extended summary; SA01, SA04: See Also; EX01: no example; GL01, SS03, SS05, SS06: form of the first line.
 OPTIONAL = {"ES01", "SA01", "SA04", "EX01", "GL01", "GL03", "SS03", "SS05", "SS06", "RT03", "RT04", "PR08", "PR09"}
@@ -154,6 +156,13 @@ def test_a_room_knows_only_what_it_should(package, rooms):
         if any(name == package or name.startswith(f"{package}.") for name in imports(path))
     }
     assert found == rooms
+
+
+def test_one_extra_has_the_libraries_of_all_readers():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert sorted(extras["readers"]) == sorted(library for name in READERS for library in extras[name])
+    named = [re.findall(r'needed\("[\w.]+", "(\w+)"\)', path.read_text(encoding="utf-8")) for path in SOURCES]
+    assert {extra for extras in named for extra in extras} == set(READERS)
 
 
 def test_every_public_name_is_there_and_documented():

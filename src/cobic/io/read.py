@@ -151,7 +151,11 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 def read_raw(path: Path, options: FileOptions) -> RawTable:
     """Read a file of any known format, as it is."""
-    return _reader(path)(path, options)
+    try:
+        return _reader(path)(path, options)
+    except MemoryError:
+        message = f"{path} does not fit into memory: use a sparse format such as h5ad, or a larger computer"
+        raise InputError(message) from None
 
 
 def _reader(path: Path) -> Reader:
