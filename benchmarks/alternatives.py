@@ -182,9 +182,10 @@ def plot(rows: list[dict[str, Any]], figure: Any) -> None:
     for row in rows:
         if row["accuracy %"] is not None:
             axes.errorbar(row["seconds per fit"], row["accuracy %"], yerr=row["± se"], fmt="o")
-            axes.annotate(f" {row['method']} ({row['features']:.0f})", (row["seconds per fit"], row["accuracy %"]))
+            label = f"  {row['method']} ({row['features']:.0f})"
+            axes.annotate(label, (row["seconds per fit"], row["accuracy %"]), fontsize="small")
     late = [row["method"] for row in rows if row["accuracy %"] is None]
     note = f"not within the cap: {', '.join(late)}" if late else ""
     axes.set(xscale="log", xlabel=f"seconds per fit   {note}", ylabel="cross-validated accuracy, %")
-    axes.margins(x=0.3)
+    axes.margins(x=0.45)
     axes.set_title("Golub, 72 samples; in brackets the features kept")
