@@ -11,6 +11,7 @@ import lab_files
 from cobic.errors import InputError
 from cobic.io import table_text
 
+FROM_NUMBERS = "names of features from the column 'gene', which holds numbers"
 BASE = "sample,class,g1,g2,g2\ns1,a,1,2.5,3\ns2,b,4,-5e-1,6\n"
 
 
@@ -171,8 +172,8 @@ def test_missing_files_and_folders_are_named(tmp_path):
     ("text", "arguments", "set_aside"),
     [
         # classes in a row, numbers for names of genes
-        ("gene,s1,s2\nclass,a,b\n101,1,4\n102,2.5,-0.5\n102,3,6\n", {"labels": "class"}, ()),
-        ("gene,s1,s2\nclass,0,1\n101,1,4\n102,2.5,-0.5\n102,3,6\n", {"labels": "class"}, ()),
+        ("gene,s1,s2\nclass,a,b\n101,1,4\n102,2.5,-0.5\n102,3,6\n", {"labels": "class"}, (FROM_NUMBERS,)),
+        ("gene,s1,s2\nclass,0,1\n101,1,4\n102,2.5,-0.5\n102,3,6\n", {"labels": "class"}, (FROM_NUMBERS,)),
         # annotations everywhere: all are named
         (
             "id,about,s1,call,s2,call,p-value\n,sex,m,,f,,\nclass,,a,,b,,\ng1,x,1,P,4,A,.1\ng2,y,2.5,A,-.5,P,.2\ng2,z,3,P,6,A,1\n",
@@ -323,3 +324,58 @@ def test_late_decimal_commas_are_explained(write):
     with pytest.raises(InputError, match=r"line 62, .*'1,5' is not a number; say --decimal , if it is"):
         cobic.read(write(text), "class")
     assert cobic.read(write(text), "class", decimal=",").X[-1, 0] == 1.5
+
+
+@pytest.mark.parametrize("values", [[1.5, 2.5, 3.5], [4.0, 5.0, 6.0]], ids=["fractions", "whole"])
+def test_a_first_sample_is_not_taken_for_names(write, values):
+    frame = pd.DataFrame({f"{cls}{at}": values for cls in ("N", "T") for at in range(2)})
+    path = write(frame.to_csv(index=False))
+    names = "\n".join(f"{name},{name[0]}" for name in frame)
+    for arguments in (
+        {"labels_from_names": "^(N|T)"},
+        {"labels_file": write(f"id,class\n{names}\n", "labels.csv")},
+        {"labels_file": write("4 2 1\n# N T\n0 0 1 1\n", "classes.cls")},
+    ):
+        data = cobic.read(path, **arguments)
+        assert data.sample_names == ("N0", "N1", "T0", "T1")
+        assert data.feature_names == ("feature_1", "feature_2", "feature_3")
+        assert data.set_aside == ()
+
+
+def test_names_that_are_numbers_are_told(write):
+    path = write("who,N0,N1,T0,T1\n7,1,2,3,4\n9,5,6,7,8\n")
+    data = cobic.read(path, labels_from_names="^(N|T)")
+    assert data.feature_names == ("7", "9")
+    assert data.set_aside == (FROM_NUMBERS.replace("gene", "who"),)
+
+
+def test_descriptions_stay_with_their_features(write):
+    text = "gene,description,x,y\ng1,about g1,1,2\npatient_id,who it is,11,12\ng2,about g2,3,4\n"
+    labels = write("id,class\n11,a\n12,b\n", "labels.csv")
+    for arguments in ({"labels_file": labels}, {"features_in_rows": True}):
+        data = cobic.read(write(text), ids="patient_id", **arguments)
+        assert data.sample_names == ("11", "12")
+        assert data.feature_names == ("g1", "g2")
+        assert data.feature_descriptions == ("about g1", "about g2")
+
+
+def test_a_data_set_has_a_name_for_each_row_and_column():
+    X = np.eye(2)
+    with pytest.raises(InputError, match="sample_names has 1 entries where X, 2 × 2, needs 2"):
+        cobic.Dataset(X, None, ("a", "b"), ("s",), "here")
+    with pytest.raises(InputError, match="feature_descriptions has 3 entries"):
+        cobic.Dataset(X, None, ("a", "b"), ("s", "t"), "here", ("x", "y", "z"))
+
+
+def test_who_is_named_with_a_class_is_a_sample(write):
+    path = write("gene,N 1,T test,N 2,p-value T\ng1,1,2,3,4\ng2,5,6,7,8\n")
+    labels = write("id,class\nN 1,N\nT test,T\nN 2,N\n", "labels.csv")
+    for arguments in ({"labels_file": labels}, {"labels_from_names": "N [0-9]|T test"}):
+        data = cobic.read(path, **arguments)
+        assert data.sample_names == ("N 1", "T test", "N 2")
+        assert data.set_aside == ("column 'p-value T' (a statistic by its name)",)
+
+
+def test_a_class_that_is_infinite_is_a_text(write):
+    data = cobic.read(write("sample,class,g1\na,inf,1\nb,1,2\nc,2,3\n"), "class")
+    assert data.y.tolist() == ["inf", "1", "2"]

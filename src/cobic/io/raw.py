@@ -150,6 +150,6 @@ def as_text(value: Any) -> str:
     """A cell as text; whole numbers without a decimal point, nothing for a missing value."""
     if value is None or (isinstance(value, float) and value != value):
         return ""
-    if isinstance(value, float) and value == round(value) and abs(value) < 1e15:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value).strip()
