@@ -27,11 +27,14 @@ class Note:
         The texts, stripped; empty where there is none.
     leading : bool
         Whether it stands before the numbers, where names are.
+    categorical : bool
+        Whether the format says that it holds categories.
     """
 
     name: str
     texts: tuple[str, ...]
     leading: bool = False
+    categorical: bool = False
 
 
 @dataclass(frozen=True)
