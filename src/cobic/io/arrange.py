@@ -20,6 +20,7 @@ _STATISTIC = re.compile(
 )
 # What a column of names is called; one that is called otherwise may be a sample.
 _NAMES_FEATURES = re.compile(r"(^|[^a-z])(gene|probe|probe ?set|entrez|feature|transcript|clone|spot|symbol)", re.I)
+_SEVERAL = 5  # so many samples cannot all have a class of their own
 _ENOUGH = 0.5  # of the samples found: enough to say that these are the samples
 
 
@@ -447,6 +448,20 @@ def require_usable(arranged: Arranged) -> None:
         raise InputError(message)
 
 
+def require_shared_classes(arranged: Arranged, options: LabelOptions) -> None:
+    """Raise `InputError` if every one of several samples has a class of its own."""
+    y = arranged.y
+    if y is None or len(y) < _SEVERAL or len(set(y.tolist())) < len(y):
+        return
+    in_table = options.labels is not None and options.file is None
+    what = f"--labels {options.labels!r} names a column or line with" if in_table else f"{_wish(options)} gives"
+    message = (
+        f"{arranged.labels_path}: {what} a different value for each of {len(y)} samples, as {str(y[0])!r} and "
+        f"{str(y[1])!r}: say where classes are that samples share (cobic inspect shows what there is)"
+    )
+    raise InputError(message)
+
+
 def _not_found(raw: RawTable, options: LabelOptions, sides: Sequence[bool]) -> InputError:
     wish = _wish(options)
     if options.features_in_rows is not None and raw.samples_in is None and _found(raw, options, [not sides[0]]):
@@ -478,8 +493,20 @@ def _no_names_in_common(raw: RawTable, options: LabelOptions, file: LabelFile, s
     if not by_side.get(False, names):
         return InputError(f"{raw.path} has no sample names to look up in {file.path}: name their column with --ids")
     shown = ", ".join(map(repr, sorted(file.names)[:3]))
+    folded = {name.casefold(): name for name in file.names}
+    alike = next((name for name in names if name.casefold() in folded), None)
+    if alike is not None:
+        return InputError(
+            f"{file.path} names no sample of {raw.path}: upper and lower case differ, as in "
+            f"{folded[alike.casefold()]!r} and {alike!r}; write them alike"
+        )
+    sides_shown = "; ".join(
+        f"the {'columns' if side else 'lines'} of the other, {', '.join(map(repr, by_side[side][:3]))}"
+        for side in sides
+        if by_side[side]
+    )
     return InputError(
-        f"{file.path} names no sample of {raw.path}: the one has names such as {shown}; of the other, {some(names)}; "
+        f"{file.path} names no sample of {raw.path}: the one has names such as {shown}; {sides_shown}; "
         "if the sample names are in another column, name it with --ids"
     )
 
