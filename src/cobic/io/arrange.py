@@ -169,7 +169,9 @@ def arrange(raw: RawTable, options: LabelOptions) -> Arranged:
         reason = "" if known else "assumed, as no classes are asked for"
         views = [_view(raw, options, features_in_rows=side) for side in sides]
         fitting = [view for view in views if view.table.columns.names == options.features]
-        view = (fitting or views)[0]
+        wanted = set(options.features or ())
+        holding = [view for view in views if wanted and wanted <= set(view.table.columns.names or ())]
+        view = (fitting or holding or views)[0]
         return _arranged(_Labelled(view, view.table, (), 1.0, reason), options)
     found = _found(raw, options, sides)
     if len(found) == 1:
