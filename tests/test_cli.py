@@ -284,9 +284,9 @@ def test_new_data_that_do_not_match_are_exit_2(table, tmp_path, capsys):
     (tmp_path / "new.csv").write_text("sample,gene_001,gene_000\nx,1,2\n")
     capsys.readouterr()
     model = tmp_path / "a" / "model.json"
-    assert "feature 2 is 'gene_000' where the model has 'gene_002'" in fails(
-        capsys, 2, "classify", model, tmp_path / "new.csv"
-    )
+    message = fails(capsys, 2, "classify", model, tmp_path / "new.csv")
+    assert f"{tmp_path / 'new.csv'} lacks " in message
+    assert "the first is 'gene_002': it has 'gene_001', 'gene_000'; give data with the features" in message
     data = cobic.read(table, labels="class")
     turned = pd.DataFrame(data.X.T, index=data.feature_names, columns=data.sample_names)
     turned.to_csv(tmp_path / "turned.csv", index_label="gene")
@@ -298,6 +298,31 @@ def test_new_data_that_do_not_match_are_exit_2(table, tmp_path, capsys):
         main(["classify", str(model), str(tmp_path / "turned.csv")]) == 0
     )  # the model's features tell which way round
     assert capsys.readouterr().out == as_before
+
+
+def test_features_of_new_data_are_matched_by_name(table, tmp_path, capsys):
+    main(["select", str(table), "--labels", "class", "--method", "fixed-point", "--out", str(tmp_path / "a")])
+    model = str(tmp_path / "a" / "model.json")
+    capsys.readouterr()
+    assert main(["classify", model, str(table), "--labels", "class"]) == 0
+    as_before = capsys.readouterr().out
+    data = cobic.read(table, labels="class")
+    frame = pd.DataFrame(data.X, columns=data.feature_names, index=data.sample_names)[[*data.feature_names[::-1]]]
+    frame.insert(1, "more", 1.0)
+    frame.T.to_csv(tmp_path / "turned.csv", index_label="gene")
+    frame.insert(0, "class", data.y)
+    frame.to_csv(tmp_path / "other.csv", index_label="sample")
+    assert main(["classify", model, str(tmp_path / "other.csv"), "--labels", "class"]) == 0
+    told = capsys.readouterr()
+    assert told.out == as_before
+    assert "features matched by name" in told.err
+    assert "1 that the model does not have are left out" in told.err
+    assert main(["classify", model, str(tmp_path / "turned.csv")]) == 0
+    assert "features matched by name" in capsys.readouterr().err
+    frame.loc[frame.index[:2], "class"] = "new"
+    frame.to_csv(tmp_path / "other.csv", index_label="sample")
+    assert main(["classify", model, str(tmp_path / "other.csv"), "--labels", "class"]) == 0
+    assert "the model does not know 'new' of 2 samples; it knows " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("room", [1000, 200_000], ids=["for nothing", "for all but the report"])

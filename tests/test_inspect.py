@@ -1,6 +1,7 @@
 import json
 import shlex
 
+import anndata
 import numpy as np
 import pandas as pd
 import pytest
@@ -52,7 +53,7 @@ def test_golub_with_and_without_classes(real_data, capsys):
 
 def test_notterman_classes_are_found_in_the_names(real_data, capsys):
     found = document(capsys, real_data / "notterman/CarcinomaNormaldatasetCancerResearch.csv")
-    assert "--labels-from-names '(Normal|Tumor)'" in found["next"]
+    assert "--labels-from-names '^(Normal|Tumor)'" in found["next"]
     assert found["repeated_features"] == 686
     assert {"line 'Age'", "line '% Tumor'", "line 'Duke Stage'", "4 empty columns"} <= set(found["set_aside"])
     found = document(capsys, found["file"], "--labels-from-names", "(Tumor|Normal)")
@@ -86,3 +87,71 @@ def test_what_kind_of_numbers(values, looks, tmp_path, capsys):
     frame = pd.DataFrame(values.reshape(4, 3), index=["a1", "a2", "b1", "b2"], columns=["g1", "g2", "g3"])
     frame.to_csv(tmp_path / "values.csv")
     assert document(capsys, tmp_path / "values.csv")["looks"] == looks
+
+
+def proposed(capsys, path):
+    command = shlex.split(document(capsys, path)["next"])
+    assert command[:3] == ["cobic", "select", str(path)]
+    return command[3:-2]
+
+
+def numbers(n_rows, n_columns):
+    return np.random.default_rng(0).uniform(1.5, 9.5, (n_rows, n_columns)).round(3)
+
+
+def test_a_proposed_pattern_tells_all_classes_apart(tmp_path, capsys):
+    names = [f"{cls}{at}" for cls in ("C", "CT") for at in range(3)]
+    pd.DataFrame(numbers(4, 6), index=list("wxyz"), columns=names).to_csv(tmp_path / "c.csv", index_label="gene")
+    assert proposed(capsys, tmp_path / "c.csv") == ["--labels-from-names", "^(CT|C)"]
+    told = document(capsys, tmp_path / "c.csv", "--labels-from-names", "^(CT|C)")
+    assert told["classes"] == {"C": 3, "CT": 3}
+
+
+def test_a_proposal_that_would_fail_is_not_made(tmp_path, capsys):
+    frame = pd.DataFrame(numbers(4, 3), index=["s1", "s2", "s3", "s4"], columns=["g1", "g2", "g3"])
+    frame.to_csv(tmp_path / "no.csv", index_label="sample")
+    (tmp_path / "no.cls").write_text("5 2 1\n# a b\n0 0 1 1 1\n")
+    assert proposed(capsys, tmp_path / "no.csv") == ["--labels-file", "<FILE WITH THE CLASSES>"]
+
+
+def test_a_proposal_that_fits_both_ways_says_which(tmp_path, capsys):
+    square = pd.DataFrame(numbers(4, 4), index=["a1", "a2", "b1", "b2"], columns=["a3", "a4", "b3", "b4"])
+    square.to_csv(tmp_path / "square.csv", index_label="name")
+    found = proposed(capsys, tmp_path / "square.csv")
+    assert found[:2] == ["--labels-from-names", "^(a|b)"]
+    assert found[2:] in (["--samples-in-rows"], ["--features-in-rows"])
+
+
+@pytest.mark.parametrize("name", ["class", "Diagnosis", "disease_status", "group", "cell_type"])
+def test_classes_that_are_numbers_are_proposed_by_their_heading(name, tmp_path, capsys):
+    frame = pd.DataFrame(numbers(6, 3), index=[f"s{at}" for at in range(6)], columns=["g1", "g2", "g3"])
+    frame.insert(0, "sex", ["m", "m", "f", "f", "m", "f"])
+    frame.insert(2, name, [0, 1, 0, 1, 1, 0])
+    frame.to_csv(tmp_path / "n.csv", index_label="sample")
+    assert proposed(capsys, tmp_path / "n.csv") == ["--labels", name]
+    frame.drop(columns="sex").T.to_csv(tmp_path / "turned.csv", index_label="gene")
+    assert proposed(capsys, tmp_path / "turned.csv") == ["--labels", name]
+
+
+@pytest.mark.parametrize(("names", "best"), [(("a", "b", "cell_type"), "cell_type"), (("a", "b", "z"), "z")])
+def test_categories_of_h5ad_come_before_other_columns(names, best, tmp_path, capsys):
+    obs = pd.DataFrame(
+        {
+            names[0]: [1, 1, 2, 2],
+            names[1]: [3.0, 3.0, 4.0, 4.0],
+            names[2]: pd.Categorical(["T", "B", "T", "B"]),
+        },
+        index=["s1", "s2", "s3", "s4"],
+    )
+    anndata.AnnData(numbers(4, 3), obs=obs).write_h5ad(tmp_path / "x.h5ad")
+    assert proposed(capsys, tmp_path / "x.h5ad") == ["--labels", best]
+
+
+def test_texts_among_numbers_are_not_counted_as_missing(tmp_path, capsys):
+    text = "sample,class,g1,g2\ns1,a,1.5,x7\ns2,b,2,3\ns3,a,,4\ns4,b,1,2\n"
+    (tmp_path / "odd.csv").write_text(text)
+    found = document(capsys, tmp_path / "odd.csv", "--labels", "class")
+    assert (found["missing"], found["not_numbers"]) == (1, 1)
+    assert found["first_places"]["missing"] == "line 4, column 3 ('g1')"
+    told = shown(capsys, tmp_path / "odd.csv", "--labels", "class")
+    assert told["missing"].startswith("1 missing, the first in line 4, column 3 ('g1'); 1 not a number")

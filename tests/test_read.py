@@ -2,6 +2,7 @@ import gzip
 
 import anndata
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 import rdata
@@ -11,6 +12,7 @@ import lab_files
 from cobic.errors import InputError
 from cobic.io import table_text
 
+FROM_NUMBERS = "names of features from the column 'gene', which holds numbers"
 BASE = "sample,class,g1,g2,g2\ns1,a,1,2.5,3\ns2,b,4,-5e-1,6\n"
 
 
@@ -146,7 +148,12 @@ def test_bad_tables_are_refused_with_their_place(write, text, arguments, words):
         ("id,class\ns1,a\n", "no class for 1 of 2 samples, the first is 's2'"),
         ("id,class\ns1,a\ns2,\n", "the first is 's2'"),
         ("id,class\ns1,a\ns2,b\ns1,b\n", "line 4: the sample 's1' has a class already"),
-        ("id,class\nx1,a\nx2,b\n", "names no sample of .*such as 'id', 'x1', 'x2'; of the other, it has 's1', 's2'"),
+        (
+            "id,class\nx1,a\nx2,b\n",
+            "names no sample of .*such as 'id', 'x1', 'x2'; the lines of the other, 's1', 's2'; the col",
+        ),
+        ("id,class\nS1,a\nS2,b\n", "upper and lower case differ, as in 'S1' and 's1'"),
+        ("class\na\nb\n", "one column only: put the name of the sample before each class"),
         ("id,s1,s2\nclass,a,b\n", "two lines and 3 columns: it looks transposed"),
     ],
 )
@@ -171,8 +178,8 @@ def test_missing_files_and_folders_are_named(tmp_path):
     ("text", "arguments", "set_aside"),
     [
         # classes in a row, numbers for names of genes
-        ("gene,s1,s2\nclass,a,b\n101,1,4\n102,2.5,-0.5\n102,3,6\n", {"labels": "class"}, ()),
-        ("gene,s1,s2\nclass,0,1\n101,1,4\n102,2.5,-0.5\n102,3,6\n", {"labels": "class"}, ()),
+        ("gene,s1,s2\nclass,a,b\n101,1,4\n102,2.5,-0.5\n102,3,6\n", {"labels": "class"}, (FROM_NUMBERS,)),
+        ("gene,s1,s2\nclass,0,1\n101,1,4\n102,2.5,-0.5\n102,3,6\n", {"labels": "class"}, (FROM_NUMBERS,)),
         # annotations everywhere: all are named
         (
             "id,about,s1,call,s2,call,p-value\n,sex,m,,f,,\nclass,,a,,b,,\ng1,x,1,P,4,A,.1\ng2,y,2.5,A,-.5,P,.2\ng2,z,3,P,6,A,1\n",
@@ -323,3 +330,108 @@ def test_late_decimal_commas_are_explained(write):
     with pytest.raises(InputError, match=r"line 62, .*'1,5' is not a number; say --decimal , if it is"):
         cobic.read(write(text), "class")
     assert cobic.read(write(text), "class", decimal=",").X[-1, 0] == 1.5
+
+
+@pytest.mark.parametrize("values", [[1.5, 2.5, 3.5], [4.0, 5.0, 6.0]], ids=["fractions", "whole"])
+def test_a_first_sample_is_not_taken_for_names(write, values):
+    frame = pd.DataFrame({f"{cls}{at}": values for cls in ("N", "T") for at in range(2)})
+    path = write(frame.to_csv(index=False))
+    names = "\n".join(f"{name},{name[0]}" for name in frame)
+    for arguments in (
+        {"labels_from_names": "^(N|T)"},
+        {"labels_file": write(f"id,class\n{names}\n", "labels.csv")},
+        {"labels_file": write("4 2 1\n# N T\n0 0 1 1\n", "classes.cls")},
+    ):
+        data = cobic.read(path, **arguments)
+        assert data.sample_names == ("N0", "N1", "T0", "T1")
+        assert data.feature_names == ("feature_1", "feature_2", "feature_3")
+        assert data.set_aside == ()
+
+
+def test_names_that_are_numbers_are_told(write):
+    path = write("who,N0,N1,T0,T1\n7,1,2,3,4\n9,5,6,7,8\n")
+    data = cobic.read(path, labels_from_names="^(N|T)")
+    assert data.feature_names == ("7", "9")
+    assert data.set_aside == (FROM_NUMBERS.replace("gene", "who"),)
+
+
+def test_descriptions_stay_with_their_features(write):
+    text = "gene,description,x,y\ng1,about g1,1,2\npatient_id,who it is,11,12\ng2,about g2,3,4\n"
+    labels = write("id,class\n11,a\n12,b\n", "labels.csv")
+    for arguments in ({"labels_file": labels}, {"features_in_rows": True}):
+        data = cobic.read(write(text), ids="patient_id", **arguments)
+        assert data.sample_names == ("11", "12")
+        assert data.feature_names == ("g1", "g2")
+        assert data.feature_descriptions == ("about g1", "about g2")
+
+
+def test_a_data_set_has_a_name_for_each_row_and_column():
+    X = np.eye(2)
+    with pytest.raises(InputError, match="sample_names has 1 entries where X, 2 × 2, needs 2"):
+        cobic.Dataset(X, None, ("a", "b"), ("s",), "here")
+    with pytest.raises(InputError, match="feature_descriptions has 3 entries"):
+        cobic.Dataset(X, None, ("a", "b"), ("s", "t"), "here", ("x", "y", "z"))
+
+
+def test_who_is_named_with_a_class_is_a_sample(write):
+    path = write("gene,N 1,T test,N 2,p-value T\ng1,1,2,3,4\ng2,5,6,7,8\n")
+    labels = write("id,class\nN 1,N\nT test,T\nN 2,N\n", "labels.csv")
+    for arguments in ({"labels_file": labels}, {"labels_from_names": "(N|T) ([0-9]|test)"}):
+        data = cobic.read(path, **arguments)
+        assert data.sample_names == ("N 1", "T test", "N 2")
+        assert data.set_aside == ("column 'p-value T' (a statistic by its name)",)
+
+
+def test_a_class_that_is_infinite_is_a_text(write):
+    data = cobic.read(write("sample,class,g1\na,inf,1\nb,1,2\nc,1,3\n"), "class")
+    assert data.y.tolist() == ["inf", "1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("A study of 2020\n" + BASE, 2),
+        ("A study of 2020,,,,\n" + BASE, 2),
+        ("A study, of 2020\n\nby us\n" + BASE, 4),
+    ],
+)
+def test_a_title_above_the_names_is_recognised(write, text, line):
+    path = write(text)
+    with pytest.raises(InputError, match=rf"line 1 has .* where line {line} has 5: .*say --header-row {line}$"):
+        cobic.read(path, "class")
+    check_base(cobic.read(path, "class", header_row=line))
+
+
+def test_a_title_in_a_sheet_is_recognised(tmp_path):
+    book = openpyxl.Workbook()
+    for row in [["A study of 2020"], [], ["sample", "class", "g1"], ["s1", "a", 1], ["s2", "b", 2]]:
+        book.active.append(row)
+    book.save(tmp_path / "titled.xlsx")
+    with pytest.raises(InputError, match=r"line 1 has 1 cell where line 3 has 3: .*say --header-row 3"):
+        cobic.read(tmp_path / "titled.xlsx", "class")
+    assert cobic.read(tmp_path / "titled.xlsx", "class", header_row=3).X.tolist() == [[1], [2]]
+
+
+@pytest.mark.parametrize("cells", [("1,200", "2,300"), ("1,200", "900"), ("1'200.5", "12"), ("1 200", "12 300 400")])
+def test_thousands_marks_are_explained(write, cells):
+    text = f'sample,class,g1,g2\ns1,a,"{cells[0]}",1\ns2,b,"{cells[1]}",2\n'
+    with pytest.raises(InputError, match=rf"line 2, column 3 \('g1'\): .*{cells[0]}. has thousands marks"):
+        cobic.read(write(text), "class")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"labels": "sample"}, "--labels 'sample' names a column or line with a different value for each of 5 samples"),
+        ({"labels": "g1"}, "--labels 'g1' names a column or line with a different value .* as '1' and '2'"),
+        ({"labels_from_names": "s[0-9]"}, "'s.0-9.' gives a different value for each of 5 samples, as 's1' and 's2'"),
+    ],
+)
+def test_classes_are_shared(write, arguments, words):
+    with pytest.raises(InputError, match=words):
+        cobic.read(write("sample,class,g1\ns1,a,1\ns2,b,2\ns3,b,3\ns4,a,4\ns5,b,5\n"), **arguments)
+
+
+def test_a_part_of_a_file_without_parts_is_refused(write):
+    with pytest.raises(InputError, match=r"has no parts, and --part .or --sheet. is 'first': leave it out"):
+        cobic.read(write(BASE), "class", part="first")

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cobic.errors import InputError
 from cobic.problem import Problem
 
 
@@ -45,6 +46,19 @@ class Dataset:
     test: Self | None = None
     layout: str = "samples in rows"
     set_aside: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        n_samples, n_features = self.X.shape
+        for what, given, size in (
+            ("y", self.y, n_samples),
+            ("sample_names", self.sample_names, n_samples),
+            ("feature_names", self.feature_names, n_features),
+            ("feature_descriptions", self.feature_descriptions, n_features),
+            ("feature_kinds", self.feature_kinds, n_features),
+        ):
+            if given is not None and len(given) != size:
+                message = f"{what} has {len(given)} entries where X, {n_samples} × {n_features}, needs {size}"
+                raise InputError(message)
 
     def problem(self, alpha: ArrayLike = 0.0, beta: ArrayLike = 1.0, **choices: Any) -> Problem:
         """Make the :class:`cobic.Problem` of these data.

@@ -1,6 +1,9 @@
 """`cobic classify`: new samples by a model."""
 
 import argparse
+import sys
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +11,10 @@ import numpy as np
 import pandas as pd
 
 from cobic.cli import common
+from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io import write_text
+from cobic.io.labels import some
 from cobic.model import Model
 
 
@@ -37,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError(message)
     model = Model.load(arguments.model)
     data = common.read_data(arguments, model.feature_names)
+    data = _matched(model, data)
     means = model.means(data.X, data.feature_names)
     predicted = np.array([str(model.classes[index]) for index in means.argmax(axis=1)])
     ordered = np.sort(means, axis=1)
@@ -45,9 +51,45 @@ def run(arguments: argparse.Namespace) -> int:
         columns["class"] = data.y
     columns["lead"] = ordered[:, -1] - ordered[:, -2]
     columns |= {f"mean {cls}": means[:, index] for index, cls in enumerate(model.classes)}
+    _tell_unknown(model, data)
     errors = None if data.y is None else int((predicted != data.y).sum())
     _tell(arguments, pd.DataFrame(columns), errors)
     return common.EXIT_DONE
+
+
+def _matched(model: Model, data: Dataset) -> Dataset:
+    """The model's features in its order, found by name where the data have them in another one, or more of them."""
+    names = model.feature_names
+    if names is None or data.feature_names == names:
+        return data
+    times = Counter(data.feature_names)
+    missing = [name for name in names if name not in times]
+    if missing:
+        message = (
+            f"{data.source} lacks {len(missing)} of the model's {len(names)} features, the first is {missing[0]!r}: "
+            f"{some(data.feature_names)}; give data with the features that the model was made with"
+        )
+        if data.X.shape[0] == model.n_features:
+            message += "; these data look transposed: try --features-in-rows or --samples-in-rows"
+        raise InputError(message)
+    if len(set(names)) < len(names) or any(times[name] > 1 for name in names):
+        return data  # names that repeat tell nothing: the order must be that of the model
+    at = {name: index for index, name in enumerate(data.feature_names)}
+    pick = [at[name] for name in names]
+    more = len(data.feature_names) - len(names)
+    left = f"; {more} that the model does not have are left out" if more else ""
+    print(f"{data.source}: features matched by name, as their order is not the model's{left}", file=sys.stderr)
+    return replace(
+        data, X=data.X[:, pick], feature_names=names, feature_descriptions=None, feature_kinds=None, test=None
+    )
+
+
+def _tell_unknown(model: Model, data: Dataset) -> None:
+    known = {str(cls) for cls in model.classes}
+    unknown = {cls: size for cls, size in data.class_sizes.items() if cls not in known}
+    if unknown:
+        told = ", ".join(f"{cls!r} of {size} samples" for cls, size in unknown.items())
+        print(f"{data.source}: the model does not know {told}; it knows {', '.join(sorted(known))}", file=sys.stderr)
 
 
 def _tell(arguments: argparse.Namespace, table: pd.DataFrame, errors: int | None) -> None:

@@ -74,7 +74,7 @@ def _classes(found: Overview) -> str:
 def _missing(found: Overview) -> str:
     values = found.values
     counts = {
-        "missing": values.missing - len(found.arranged.table.odd_cells),
+        "missing": values.missing,
         "infinite": values.infinite,
         "not a number": len(found.arranged.table.odd_cells),
     }

@@ -133,6 +133,7 @@ def _plain(text: Any) -> str:
 
 def _frame(path: Path, node: Any, size: int) -> tuple[tuple[str, ...], tuple[Note, ...]]:
     """Names and notes of an annotation table; one without names gets numbers."""
+    categorical = set[str]()
     if hasattr(node, "dtype") and node.dtype.names:  # as anndata wrote it before version 0.7
         columns = {name: [_text(value) for value in _array(path, node)[name]] for name in node.dtype.names}
         index = next(iter(columns))
@@ -140,13 +141,21 @@ def _frame(path: Path, node: Any, size: int) -> tuple[tuple[str, ...], tuple[Not
         old = node.get("__categories", {})
         index = _plain(node.attrs.get("_index", "index"))
         columns = {name: _column(path, node[name], old.get(name)) for name in node if name != "__categories"}
+        categorical = {name for name in columns if name in old or "codes" in _members(node[name])}
     for name, texts in columns.items():
         if len(texts) != size:
             message = f"{path}: {node.name}/{name} has {len(texts)} entries for {size} in the matrix"
             raise InputError(message)
     names = tuple(columns.pop(index, [str(at) for at in range(size)]))
-    notes = (Note(name, tuple(texts), leading=name in _DESCRIBING) for name, texts in columns.items())
+    notes = (
+        Note(name, tuple(texts), leading=name in _DESCRIBING, categorical=name in categorical)
+        for name, texts in columns.items()
+    )
     return names, tuple(notes)
+
+
+def _members(node: Any) -> Sequence[str]:
+    return () if hasattr(node, "shape") else tuple(node)
 
 
 def _column(path: Path, node: Any, categories: Any = None) -> list[str]:

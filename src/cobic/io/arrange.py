@@ -18,6 +18,9 @@ from cobic.io.raw import Axis, Note, RawTable
 _STATISTIC = re.compile(
     r"(^|[^a-z])(t[-_. ]?test|[pq][-_. ]?val(ue)?s?|fdr|log2?[-_. ]?fc|fold[-_. ]?change|adj[-_. ]?p)([^a-z]|$)", re.I
 )
+# What a column of names is called; one that is called otherwise may be a sample.
+_NAMES_FEATURES = re.compile(r"(^|[^a-z])(gene|probe|probe ?set|entrez|feature|transcript|clone|spot|symbol)", re.I)
+_SEVERAL = 5  # so many samples cannot all have a class of their own
 _ENOUGH = 0.5  # of the samples found: enough to say that these are the samples
 
 
@@ -55,6 +58,12 @@ class LabelOptions:
     def wanted(self) -> bool:
         """Whether classes are asked for at all."""
         return self.labels is not None or self.file is not None or self.from_names is not None
+
+    def names_sample(self, name: str, n_columns: int) -> bool:
+        """Tell whether the file of classes, or all that the pattern finds, says that one of so many is a sample."""
+        if self.file is None:
+            return self.from_names is not None and self.from_names.fullmatch(name) is not None
+        return name in self.file.names or len(self.file.in_order or ()) == n_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +123,12 @@ class _View:
     descriptions: tuple[str, ...] | None
     set_aside: list[str] = field(default_factory=list)
 
+    def column_as_note(self, column: int) -> "_View":
+        """The same view with a column of numbers made a note about the samples; its description goes, too."""
+        texts = self.descriptions
+        kept = None if texts is None else tuple(text for at, text in enumerate(texts) if at != column)
+        return replace(self, table=self.table.column_as_note(column), descriptions=kept)
+
 
 @dataclass(frozen=True, eq=False)
 class _Labelled:
@@ -152,9 +167,11 @@ def arrange(raw: RawTable, options: LabelOptions) -> Arranged:
     if not options.wanted:
         known = raw.samples_in is not None or options.features_in_rows is not None
         reason = "" if known else "assumed, as no classes are asked for"
-        views = [_view(raw, features_in_rows=side) for side in sides]
+        views = [_view(raw, options, features_in_rows=side) for side in sides]
         fitting = [view for view in views if view.table.columns.names == options.features]
-        view = (fitting or views)[0]
+        wanted = set(options.features or ())
+        holding = [view for view in views if wanted and wanted <= set(view.table.columns.names or ())]
+        view = (fitting or holding or views)[0]
         return _arranged(_Labelled(view, view.table, (), 1.0, reason), options)
     found = _found(raw, options, sides)
     if len(found) == 1:
@@ -179,7 +196,7 @@ def _sides(raw: RawTable, options: LabelOptions) -> list[bool]:
 
 
 def _found(raw: RawTable, options: LabelOptions, sides: Sequence[bool]) -> list[_Labelled]:
-    found = [_labelled(_view(raw, features_in_rows=side), options) for side in sides]
+    found = [_labelled(_view(raw, options, features_in_rows=side), options) for side in sides]
     there = [each for each in found if each is not None]
     return [each for each in there if each.share >= _ENOUGH] or there
 
@@ -217,21 +234,45 @@ def _column_headings(raw: RawTable) -> list[str]:
     return [*(note.name for note in raw.rows.notes), *(raw.columns.names or ())]
 
 
-def _view(raw: RawTable, *, features_in_rows: bool) -> _View:
+def _view(raw: RawTable, options: LabelOptions, *, features_in_rows: bool) -> _View:
     """Turn the table so that samples are in rows, and name the features."""
-    nameless = raw.rows.names is None and raw.columns.names is not None and name_note(raw.rows.notes) is None
-    if features_in_rows and nameless and raw.columns.size > 1:
-        raw = raw.column_as_note(0)  # names that are numbers, such as those of Entrez
+    told = []
+    n_columns = raw.columns.size
+    if features_in_rows and raw.columns.names is not None and _are_names(raw, options):
+        heading = raw.columns.names[0]
+        told.append(f"names of features from the column {heading!r}, which holds numbers")
+        raw = raw.column_as_note(0)
     table = raw.turned() if features_in_rows else raw
     names, descriptions, aside = _feature_texts(table.columns)
     table = replace(table, columns=replace(table.columns, names=names, notes=()))
-    set_aside = [*raw.remarks, *_told(aside, "column" if features_in_rows else "line")]
+    set_aside = [*raw.remarks, *told, *_told(aside, "column" if features_in_rows else "line")]
     if features_in_rows and raw.samples_in is None:
-        odd = [at for at, name in enumerate(table.rows.names or ()) if is_statistic(name)]
+        odd = [
+            at
+            for at, name in enumerate(table.rows.names or ())
+            if is_statistic(name) and not options.names_sample(name, n_columns)
+        ]
         if 0 < len(odd) < table.rows.size:
             set_aside += [f"column {(table.rows.names or ())[at]!r} (a statistic by its name)" for at in odd]
             table = table.take_rows(np.setdiff1d(np.arange(table.rows.size), odd))
     return _View(table, features_in_rows, descriptions, set_aside)
+
+
+def _are_names(raw: RawTable, options: LabelOptions) -> bool:
+    """Tell whether the first column of numbers holds names, such as those of Entrez, and no sample."""
+    if raw.rows.names is not None or name_note(raw.rows.notes) is not None or raw.columns.size < 2:
+        return False
+    heading = (raw.columns.names or ("",))[0]
+    usual = _NAMES_FEATURES.search(heading) is not None
+    found = options.from_names is not None and options.from_names.search(heading) is not None
+    if options.names_sample(heading, raw.columns.size) or (found and not usual):
+        return False
+    texts = raw.column_as_note(0).rows.notes[0].texts
+    odd = {row for row, column in raw.odd_cells if column == 0}
+    if not all(row in odd or re.fullmatch(r"\d+", text) for row, text in enumerate(texts)):
+        return False
+    above = any(note.texts[0] == note.name for note in raw.columns.notes)  # a line has its heading there
+    return above or usual or len(set(texts)) == len(texts)
 
 
 def is_statistic(name: str) -> bool:
@@ -279,11 +320,9 @@ def _from_table(view: _View, labels: str) -> _Labelled | None:
         message = f"{table.path} has {len(places) + len(notes)} {what}s called {labels!r}: which one holds the classes?"
         raise InputError(message)
     if places:
-        table = table.column_as_note(places[0])
+        view = view.column_as_note(places[0])
+        table = view.table
         notes = [table.rows.notes[0]]
-        if view.descriptions is not None:
-            kept = tuple(text for at, text in enumerate(view.descriptions) if at != places[0])
-            view = replace(view, descriptions=kept)
     if not notes:
         return None
     rest = tuple(note for note in table.rows.notes if note is not notes[0])
@@ -347,13 +386,12 @@ def _with_ids(view: _View, ids: str | None) -> _View:
     table = view.table
     if ids is None or any(note.name == ids for note in table.rows.notes) or ids not in (table.columns.names or ()):
         return view
-    column = (table.columns.names or ()).index(ids)
-    return replace(view, table=table.column_as_note(column))
+    return view.column_as_note((table.columns.names or ()).index(ids))
 
 
 def _arranged(labelled: _Labelled, options: LabelOptions) -> Arranged:
-    view = replace(labelled.view, table=labelled.table)
-    table = _with_ids(view, options.ids).table
+    view = _with_ids(replace(labelled.view, table=labelled.table), options.ids)
+    table = view.table
     names, used = _sample_names(table, options.ids, labelled.names)
     y = np.array(labelled.classes, dtype=str) if options.wanted else None
     aside = [note for note in table.rows.notes if note is not used]
@@ -412,20 +450,34 @@ def require_usable(arranged: Arranged) -> None:
         raise InputError(message)
 
 
+def require_shared_classes(arranged: Arranged, options: LabelOptions) -> None:
+    """Raise `InputError` if every one of several samples has a class of its own."""
+    y = arranged.y
+    if y is None or len(y) < _SEVERAL or len(set(y.tolist())) < len(y):
+        return
+    in_table = options.labels is not None and options.file is None
+    what = f"--labels {options.labels!r} names a column or line with" if in_table else f"{_wish(options)} gives"
+    message = (
+        f"{arranged.labels_path}: {what} a different value for each of {len(y)} samples, as {str(y[0])!r} and "
+        f"{str(y[1])!r}: say where classes are that samples share (cobic inspect shows what there is)"
+    )
+    raise InputError(message)
+
+
 def _not_found(raw: RawTable, options: LabelOptions, sides: Sequence[bool]) -> InputError:
     wish = _wish(options)
     if options.features_in_rows is not None and raw.samples_in is None and _found(raw, options, [not sides[0]]):
         cure = "leave out --features-in-rows" if sides[0] else "leave out --samples-in-rows"
         return InputError(f"{raw.path}: {wish} fits the other side: the table looks transposed; {cure}")
     if options.file is not None and options.file.in_order is None:
-        return _no_names_in_common(raw, options.file, sides)
+        return _no_names_in_common(raw, options, options.file, sides)
     if options.file is not None:
         return InputError(
             f"{wish} has {len(options.file.in_order or ())} classes, but {raw.path} has {raw.rows.size} rows and "
             f"{raw.columns.size} columns of numbers"
         )
     if options.from_names is not None:
-        names = [name for side in sides for name in _view_names(raw, features_in_rows=side)]
+        names = [name for side in sides for name in _view_names(raw, options, features_in_rows=side)]
         return InputError(f"{raw.path}: {wish} is in no name of a row or column: {some(names)}")
     columns = _column_headings(raw) if False in sides else []
     lines = _column_headings(_named_rows(raw).turned()) if True in sides else []
@@ -433,8 +485,8 @@ def _not_found(raw: RawTable, options: LabelOptions, sides: Sequence[bool]) -> I
     return InputError(f"{raw.path} has no {words} {options.labels!r}: {some([*columns, *lines])}")
 
 
-def _no_names_in_common(raw: RawTable, file: LabelFile, sides: Sequence[bool]) -> InputError:
-    by_side = {side: _view_names(raw, features_in_rows=side) for side in sides}
+def _no_names_in_common(raw: RawTable, options: LabelOptions, file: LabelFile, sides: Sequence[bool]) -> InputError:
+    by_side = {side: _view_names(raw, options, features_in_rows=side) for side in sides}
     names = [name for side in sides for name in by_side[side]]
     if len(file.rows) == 1 and set(names).intersection(file.header):
         return InputError(
@@ -443,14 +495,26 @@ def _no_names_in_common(raw: RawTable, file: LabelFile, sides: Sequence[bool]) -
     if not by_side.get(False, names):
         return InputError(f"{raw.path} has no sample names to look up in {file.path}: name their column with --ids")
     shown = ", ".join(map(repr, sorted(file.names)[:3]))
+    folded = {name.casefold(): name for name in file.names}
+    alike = next((name for name in names if name.casefold() in folded), None)
+    if alike is not None:
+        return InputError(
+            f"{file.path} names no sample of {raw.path}: upper and lower case differ, as in "
+            f"{folded[alike.casefold()]!r} and {alike!r}; write them alike"
+        )
+    sides_shown = "; ".join(
+        f"the {'columns' if side else 'lines'} of the other, {', '.join(map(repr, by_side[side][:3]))}"
+        for side in sides
+        if by_side[side]
+    )
     return InputError(
-        f"{file.path} names no sample of {raw.path}: the one has names such as {shown}; of the other, {some(names)}; "
+        f"{file.path} names no sample of {raw.path}: the one has names such as {shown}; {sides_shown}; "
         "if the sample names are in another column, name it with --ids"
     )
 
 
-def _view_names(raw: RawTable, *, features_in_rows: bool) -> list[str]:
-    view = _view(raw, features_in_rows=features_in_rows)
+def _view_names(raw: RawTable, options: LabelOptions, *, features_in_rows: bool) -> list[str]:
+    view = _view(raw, options, features_in_rows=features_in_rows)
     return [name for names in _name_candidates(view, None) for name in names]
 
 

@@ -15,9 +15,14 @@ from cobic.io.source import cells_of, text_lines
 
 _DELIMITERS = ",\t;"
 _HEAD_LINES = 50
+_TITLE_LINES = 20
 _HEAD_CHARACTERS = 1 << 20
 _WITH_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
+
+
+class OneColumnError(InputError):
+    """A table with one column only."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +119,13 @@ def header_and_lines(path: Path, rows: Iterator[Line], options: FileOptions) -> 
     rest = rows if second is None else chain([second], rows)
     if second is not None and len(second[1]) == len(header) + 1:
         header = ["", *header]  # as R writes a table: no heading above the names of the rows
+    if options.header_row is None:
+        head = list(islice(rest, _TITLE_LINES))
+        _require_no_title(path, number, header, head)
+        rest = chain(head, rest)
     if len(header) < 2:
         message = f"{path} has one column only: separate the columns by comma, tab or semicolon"
-        raise InputError(message)
+        raise OneColumnError(message)
     if options.header_row == 0:
         return [f"column_{column + 1}" for column in range(len(first[1]))], chain([first], rest)
     if options.header_row is None and all(is_number(cell) for cell in header):
@@ -126,6 +135,20 @@ def header_and_lines(path: Path, rows: Iterator[Line], options: FileOptions) -> 
         )
         raise InputError(message)
     return header, rest
+
+
+def _require_no_title(path: Path, number: int, header: Sequence[str], head: Sequence[Line]) -> None:
+    """Refuse a title, or some lines of one, where the line with the names should be."""
+    width = max((len(cells) for _, cells in head), default=0)
+    wide = [line for line, cells in head if len(cells) == width and all(cells[1:])]
+    filled = sum(map(bool, header))
+    narrow = len(header) < width or (filled == 1 and width > 2)
+    if narrow and 2 * len(wide) > len(head) > 1:
+        message = (
+            f"{path}, line {number} has {filled} cell{'s' * (filled > 1)} where line {wide[0]} has {width}: if it is a "
+            f"title and the names are in line {wide[0]}, say --header-row {wide[0]}"
+        )
+        raise InputError(message)
 
 
 def _delimiter(start: Sequence[str]) -> str:

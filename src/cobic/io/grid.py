@@ -1,5 +1,6 @@
 """Lines of cells: which of them hold numbers, which hold texts about their row or column."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ _HEAD_LINES = 10_000
 _HEAD_CELLS = 1 << 22
 _BLOCK_CELLS = 1 << 16
 _MOST_ODD_CELLS = 1 << 17
+
+_WITH_MARKS = re.compile(r"[-+]?\d{1,3}([,' \u2019\u00a0\u202f]\d{3})+(\.\d+)?")
+_WITH_POINTS = re.compile(r"[-+]?\d{1,3}([.' \u2019\u00a0\u202f]\d{3})+(,\d+)?")
 
 Line = tuple[int, list[str]]
 
@@ -133,6 +137,7 @@ def split_grid(
         raise InputError(message)
     forced = set(text_columns)
     numeric = [column for column in _numeric_columns(header, head, decimal) if column not in forced]
+    _require_no_thousands(path, header, head, numeric, decimal)
     if not numeric:
         message = f"{path} has no column of numbers: measurements are needed, and a decimal comma must be said"
         raise InputError(message)
@@ -170,6 +175,29 @@ def _numeric_columns(header: Sequence[str], head: Sequence[Line], decimal: str) 
         if numbers:
             found.append(column)
     return found
+
+
+def _require_no_thousands(
+    path: Path, header: Sequence[str], head: Sequence[Line], numeric: Sequence[int], decimal: str
+) -> None:
+    """Refuse a column that would be one of numbers but for its thousands marks."""
+    for column in range(1, len(header)):
+        filled = [(line, row[column]) for line, row in head if row[column].lower() not in MISSING]
+        marked = [each for each in filled if has_thousands(each[1], decimal)] if column not in numeric else []
+        if marked and all(is_number(cell, decimal) or has_thousands(cell, decimal) for _, cell in filled):
+            line, cell = marked[0]
+            message = f"{path}, line {line}, column {column + 1} ({header[column]!r}): {thousands_message(cell)}"
+            raise InputError(message)
+
+
+def has_thousands(cell: str, decimal: str = ".") -> bool:
+    """Tell whether a cell is a number with thousands marks."""
+    return (_WITH_POINTS if decimal == "," else _WITH_MARKS).fullmatch(cell) is not None
+
+
+def thousands_message(cell: str) -> str:
+    """What to do about thousands marks."""
+    return f"{cell!r} has thousands marks: write numbers without them"
 
 
 def _nameless_empty(header: Sequence[str], head: Sequence[Line], numeric: Sequence[int]) -> set[int]:

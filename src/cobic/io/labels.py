@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cobic.errors import InputError
-from cobic.io.delimited import FileOptions, delimited_lines
+from cobic.io.delimited import FileOptions, OneColumnError, delimited_lines
 from cobic.io.source import first_bytes, text_lines
 
 NO_LABEL = frozenset({"", "na", "n/a", "nan"})
@@ -73,7 +73,14 @@ def read_label_file(path: Path, encoding: str | None = None) -> LabelFile:
     """Read a file of classes, of either kind."""
     if path.suffix.lower() == ".cls" or _looks_like_cls(first_bytes(path, 256)):
         return LabelFile(path, in_order=_cls_classes(path))
-    header, lines, _ = delimited_lines(path, FileOptions(header_row=1, encoding=encoding))
+    try:
+        header, lines, _ = delimited_lines(path, FileOptions(header_row=1, encoding=encoding))
+    except OneColumnError:
+        message = (
+            f"{path} has one column only: put the name of the sample before each class, separated by a comma; classes "
+            "alone, in the order of the samples, are read from a CLS file"
+        )
+        raise InputError(message) from None
     rows = []
     for number, cells in lines:
         if len(cells) != len(header):

@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,19 @@ from typing import Any
 import numpy as np
 
 from cobic.errors import InputError
-from cobic.io.arrange import Arranged, arrange, is_statistic
-from cobic.io.raw import RawTable
+from cobic.io.arrange import Arranged, LabelOptions, arrange, is_statistic, require_usable
+from cobic.io.grid import is_number
+from cobic.io.raw import Note, RawTable
 from cobic.io.read import Reading, as_dataset, read_raw
 from cobic.matrix import Floats
 
 _MOST_CLASSES = 10
+_CLASS_WORDS = re.compile(
+    r"(.*[^a-z])?(class(es)?|labels?|groups?|(sub|pheno|cell)?types?|diagnos[ie]s|status|outcome|target|condition|"
+    r"disease|tumou?r|treatment|response|y)[^a-z]*(\(.*)?",
+    re.I,
+)
+_UNKNOWN = "<FILE WITH THE CLASSES>"
 _LOGGED = 40.0  # the logarithm to base 2 of the largest measurement of any instrument is below
 
 
@@ -29,7 +36,7 @@ class Values:
     smallest, largest, median : float
         Of the numbers that are there; the median over at most a million of them.
     missing, infinite, negative, zero : int
-        How many cells are so.
+        How many cells are so; a text where a number should be is not missing.
     whole : bool
         Whether all are whole numbers.
     """
@@ -113,17 +120,18 @@ def overview(reading: Reading) -> Overview:
     options = reading.label_options()
     labels, guessed = _given(reading), False
     if not options.wanted:
-        labels, side = _proposal(raw, reading)
+        labels, side = _proposal(raw, reading, options)
         guessed = raw.samples_in is None and options.features_in_rows is None
         if guessed:
             options = replace(options, features_in_rows=side)
     arranged = arrange(raw, options)
-    return Overview(arranged, _values(arranged.table.values), _places(arranged), _ties(arranged), guessed, labels)
+    values = _values(arranged.table.values, len(arranged.table.odd_cells))
+    return Overview(arranged, values, _places(arranged), _ties(arranged), guessed, labels)
 
 
 def next_command(found: Overview, reading: Reading) -> str:
     """The command to run next."""
-    labels = found.labels or ("--labels-file", "CLASSES.csv")
+    labels = found.labels or ("--labels-file", _UNKNOWN)
     said = []
     for option, value in (
         ("--ids", reading.ids),
@@ -150,29 +158,72 @@ def _given(reading: Reading) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _proposal(raw: RawTable, reading: Reading) -> tuple[tuple[str, ...], bool]:
+def _proposal(raw: RawTable, reading: Reading, options: LabelOptions) -> tuple[tuple[str, ...], bool]:
     """Where the classes may be, and whether features are in rows then; by the shape if they are nowhere."""
     known = {None: reading.features_in_rows, "rows": False, "columns": True}[raw.samples_in]
     sides = [False, True] if known is None else [known]
+    for labels, side in _candidates(raw, reading, options, sides):
+        for said in ((), ("--features-in-rows" if side else "--samples-in-rows",))[: len(sides)]:
+            if _works(raw, reading, labels, side=side if said else reading.features_in_rows):
+                return (*labels, *said), side
+    return (), raw.rows.size > raw.columns.size if known is None else known
+
+
+def _candidates(
+    raw: RawTable, reading: Reading, options: LabelOptions, sides: Sequence[bool]
+) -> Iterator[tuple[tuple[str, str], bool]]:
+    """Where classes may be, the likeliest first: a file beside the data, columns and lines, names of samples."""
     beside = Path(str(reading.path).removesuffix("".join(reading.path.suffixes)) + ".cls")
-    if known is not False and beside.is_file():
-        return ("--labels-file", str(beside)), True
+    if True in sides and beside.is_file():
+        yield ("--labels-file", str(beside)), True
+    notes = [(note, side) for side in sides for note in _possible(raw, options, side=side)]
+    for note, side in sorted(notes, key=lambda each: _rank(each[0])):
+        yield ("--labels", note.name), side
     for side in sides:
         axis = raw.columns if side else raw.rows
-        for note in axis.notes:
-            headings = [each.name for each in axis.notes]
-            if _are_classes(note.texts) and headings.count(note.name) == 1 and note.name:
-                return ("--labels", note.name), side
-    for side in sides:
-        axis = raw.columns if side else raw.rows
-        candidates = [axis.names or (), *(note.texts for note in axis.notes if note.leading)]
-        for candidate in candidates:
+        for candidate in [axis.names or (), *(note.texts for note in axis.notes if note.leading)]:
             names = [name for name in candidate if not (side and is_statistic(name))]
             words = [re.match(r"[A-Za-z]+", name) for name in names]
             found = tuple(word.group() if word else "" for word in words)
             if _are_classes(found):
-                return ("--labels-from-names", f"({'|'.join(sorted(set(found)))})"), side
-    return (), raw.rows.size > raw.columns.size if known is None else known
+                longest_first = sorted(sorted(set(found)), key=len, reverse=True)
+                yield ("--labels-from-names", f"^({'|'.join(longest_first)})"), side
+
+
+def _possible(raw: RawTable, options: LabelOptions, *, side: bool) -> list[Note]:
+    """Texts about the samples that could be classes, and numbers if they are called so."""
+    axis = raw.columns if side else raw.rows
+    found = [note for note in axis.notes if note.name and _are_classes(note.texts)]
+    table = arrange(raw, replace(options, ids=None, drop=(), features_in_rows=side)).table
+    for at, name in enumerate(table.columns.names or ()):
+        if _CLASS_WORDS.fullmatch(name):
+            note = table.take_columns(np.array([at])).column_as_note(0).rows.notes[0]
+            found += [note] if _are_classes(note.texts) else []
+    return found
+
+
+def _rank(note: Note) -> tuple[bool, bool, bool]:
+    """What is called like classes comes first, then categories, then texts, then numbers."""
+    numbers = all(is_number(text) for text in note.texts)
+    return _CLASS_WORDS.fullmatch(note.name) is None, not note.categorical, numbers
+
+
+def _works(raw: RawTable, reading: Reading, labels: tuple[str, str], *, side: bool | None) -> bool:
+    """Try a proposal."""
+    option, value = labels
+    said = replace(
+        reading,
+        labels=value if option == "--labels" else None,
+        labels_file=Path(value) if option == "--labels-file" else None,
+        labels_from_names=value if option == "--labels-from-names" else None,
+        features_in_rows=side,
+    )
+    try:
+        arranged = arrange(raw, said.label_options())
+        require_usable(arranged)
+    except InputError:
+        return False
+    return arranged.y is not None and _are_classes(arranged.y.tolist())
 
 
 def _are_classes(texts: Sequence[str]) -> bool:
@@ -181,7 +232,7 @@ def _are_classes(texts: Sequence[str]) -> bool:
     return 2 <= len(sizes) <= _MOST_CLASSES and min(sizes.values()) >= 2 and all(texts)
 
 
-def _values(values: Any) -> Values:
+def _values(values: Any, n_odd: int) -> Values:
     numbers, n_cells = _stored(values)
     finite = numbers[np.isfinite(numbers)]
     n_absent = n_cells - numbers.size
@@ -195,7 +246,7 @@ def _values(values: Any) -> Values:
         smallest=float("nan") if empty else float(finite.min()),
         largest=float("nan") if empty else float(finite.max()),
         median=float("nan") if empty else float(np.median(some)),
-        missing=int(np.isnan(numbers).sum()),
+        missing=int(np.isnan(numbers).sum()) - n_odd,
         infinite=int(np.isinf(numbers).sum()),
         negative=int((finite < 0).sum()),
         zero=int((numbers == 0).sum()) + n_absent,
@@ -215,10 +266,13 @@ def _places(arranged: Arranged) -> dict[str, str]:
     found = {}
     for kind, test in (("missing", np.isnan), ("infinite", np.isinf)):
         bad = np.flatnonzero(test(values if cells is None else cells.data))
-        if bad.size:
-            first = int(bad[0])
-            row, column = divmod(first, values.shape[1]) if cells is None else (cells.row[first], cells.col[first])
-            found[kind] = arranged.place(int(row), int(column)).removeprefix(f"{arranged.table.path}, ")
+        places = (
+            divmod(at, values.shape[1]) if cells is None else (int(cells.row[at]), int(cells.col[at]))
+            for at in bad.tolist()
+        )
+        first = next((place for place in places if place not in arranged.table.odd_cells), None)
+        if first is not None:
+            found[kind] = arranged.place(*first).removeprefix(f"{arranged.table.path}, ")
     if arranged.table.odd_cells:
         cell = min(arranged.table.odd_cells)
         place = arranged.place(*cell).removeprefix(f"{arranged.table.path}, ")

@@ -27,11 +27,14 @@ class Note:
         The texts, stripped; empty where there is none.
     leading : bool
         Whether it stands before the numbers, where names are.
+    categorical : bool
+        Whether the format says that it holds categories.
     """
 
     name: str
     texts: tuple[str, ...]
     leading: bool = False
+    categorical: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,6 @@ def as_text(value: Any) -> str:
     """A cell as text; whole numbers without a decimal point, nothing for a missing value."""
     if value is None or (isinstance(value, float) and value != value):
         return ""
-    if isinstance(value, float) and value == round(value) and abs(value) < 1e15:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value).strip()

@@ -12,13 +12,14 @@ from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io.annotated import read_hdf, read_ten_x
 from cobic.io.arff import read_arff
-from cobic.io.arrange import Arranged, LabelOptions, arrange, require_usable
+from cobic.io.arrange import Arranged, LabelOptions, arrange, require_shared_classes, require_usable
 from cobic.io.arrays import read_npz
 from cobic.io.broad import read_gct, read_res
 from cobic.io.columnar import read_feather, read_parquet
 from cobic.io.delimited import FileOptions, read_delimited
 from cobic.io.excel import read_excel
 from cobic.io.geo import read_geo
+from cobic.io.grid import has_thousands, thousands_message
 from cobic.io.labels import read_label_file
 from cobic.io.r import read_r
 from cobic.io.raw import RawTable
@@ -129,7 +130,10 @@ class Reading:
     def dataset(self, features: tuple[str, ...] | None = None) -> Dataset:
         """Read, arrange, and refuse what cannot be used; features that should be there may tell the orientation."""
         options = replace(self.label_options(), features=features)
-        return as_dataset(arrange(read_raw(self.path, self.file), options))
+        arranged = arrange(read_raw(self.path, self.file), options)
+        if features is None:
+            require_shared_classes(arranged, options)
+        return as_dataset(arranged)
 
     def label_options(self) -> LabelOptions:
         """What is said about classes, with the second file read."""
@@ -152,7 +156,11 @@ def _pattern(text: str) -> re.Pattern[str]:
 def read_raw(path: Path, options: FileOptions) -> RawTable:
     """Read a file of any known format, as it is."""
     try:
-        return _reader(path)(path, options)
+        reader = _reader(path)
+        if options.part is not None and reader not in _WITH_PARTS:
+            message = f"{path} has no parts, and --part (or --sheet) is {options.part!r}: leave it out"
+            raise InputError(message)
+        return reader(path, options)
     except MemoryError:
         message = f"{path} does not fit into memory: use a sparse format such as h5ad, or a larger computer"
         raise InputError(message) from None
@@ -230,6 +238,7 @@ _REFUSED = {
     b"%PDF": "a PDF document: give the table itself",
     b"ustar": _TAR,
 }
+_WITH_PARTS: tuple[Reader, ...] = (read_excel, read_hdf, read_npz, read_r)
 _BY_CONTENT: dict[bytes, Reader] = {
     b"PAR1": read_parquet,
     b"ARROW1": read_feather,
@@ -295,7 +304,10 @@ def _require_finite(arranged: Arranged, X: object) -> None:
     text = arranged.table.odd_cells.get((row, column))
     if text is not None:
         comma = "say --decimal , if it is a decimal comma, or " if re.fullmatch(r"[-+]?\d*,\d+", text) else ""
-        message = f"{place}: {text[:80]!r} is not a number; {comma}correct it, or leave the column out with --drop"
+        marks = f"; {thousands_message(text)}" if has_thousands(text) else ""
+        message = (
+            f"{place}: {text[:80]!r} is not a number; {comma}correct it, or leave the column out with --drop{marks}"
+        )
     elif value != value:
         message = f"{place}: missing value; impute it first (sklearn.impute.SimpleImputer, say), or drop the feature"
     else:
