@@ -61,8 +61,8 @@ def export_model(
     >>> import cobic
     >>> problem = cobic.Problem([[5, 1, 1], [4, 2, 2], [1, 6, 1], [2, 5, 3]], ["a", "a", "b", "b"])
     >>> text = cobic.export_model(problem, model="inner")
-    >>> [line for line in text.splitlines() if not line.startswith((" ", "\\\\"))]
-    ['Maximize', 'Subject To', 'Bounds', 'End']
+    >>> "Bounds" in text, text.splitlines()[-1]
+    (True, 'End')
     """
     require_choice("model", model, get_args(ModelKind))
     require_choice("format", format, get_args(FileFormat))
