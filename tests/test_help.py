@@ -159,6 +159,13 @@ def test_the_report_takes_what_select_takes(workshop, tmp_path):
     ended = cobic_process(workshop, "report", str(tmp_path / "answer"), *files, *new)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "of 34 samples that took no part are given their class" in (tmp_path / "page.html").read_text()
+    new = ["--new", "new.gct", "--out", str(tmp_path / "page.html"), "--force"]
+    ended = cobic_process(workshop, "report", str(tmp_path / "answer"), *files, *new)
+    assert ended.returncode == 2
+    assert "in the order of its samples: give those of new.gct with --new-labels-file" in ended.stderr
+    ended = cobic_process(workshop, "report", str(tmp_path / "answer"), *files, *new, "--new-without-classes")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "34 samples without a class were classified" in (tmp_path / "page.html").read_text()
 
 
 # --- colours

@@ -486,6 +486,13 @@ def test_new_samples_with_other_features_are_one_line(answer, copied, tmp_path, 
     assert "feature 1 is 'g1'" in complaint(capsys, 2, answer, copied, "--new", tmp_path / "other.csv")
 
 
+def test_new_samples_without_classes_are_classified(answer, copied, tmp_path, capsys):
+    pd.read_csv(answer / "new.csv", header=None).drop(columns=1).to_csv(tmp_path / "new.csv", index=False, header=False)
+    assert report(answer, copied, "--force", "--new", tmp_path / "new.csv") == 0
+    assert capsys.readouterr().out.startswith("New samples without classes: ")
+    assert "34 samples without a class were classified" in Page((copied / "report.html").read_text()).text
+
+
 def test_run_json_says_how_it_was_found(answer):
     run = json.loads((answer / "answer" / "run.json").read_text())
     certificate = json.loads((answer / "answer" / "certificate.json").read_text())

@@ -62,7 +62,8 @@ def bound_is_proven(problem: Problem, result: Result) -> bool:
 def found_line(problem: Problem, result: Result) -> str:
     """What was found, in one line for a person."""
     if result.status == Status.INFEASIBLE:
-        return f"No consistent selection exists: {result.reason}."
+        why = "" if result.reason == "no selection is consistent" else f": {result.reason}"
+        return f"No consistent selection exists{why}."
     if result.soft and all(result.counts):
         return f"{_kept(problem, result)}; {violations_phrase(problem, result)}."
     if not result.consistent:
