@@ -277,6 +277,13 @@ def test_infeasible_is_exit_3_and_the_answer_is_written(tmp_path, capsys):
     assert not (out / "model.json").exists()
 
 
+@pytest.mark.parametrize("text", ["{}", "[]", "not JSON", '{"format": "cobic-model"}'])
+def test_what_is_no_certificate_is_called_so(table, tmp_path, capsys, text):
+    (tmp_path / "some.json").write_text(text)
+    assert main(["verify", str(tmp_path / "some.json"), str(table), "--labels", "class"]) == 4
+    assert capsys.readouterr().out == f"{tmp_path / 'some.json'} is not a certificate\n"
+
+
 def test_infeasible_is_not_explained_by_itself(tmp_path, capsys):
     (tmp_path / "small.csv").write_text("class,g1,g2\na,2,1\nb,1,2\n")
     assert main(["select", str(tmp_path / "small.csv"), "--labels", "class", "--alpha", "50"]) == 3

@@ -14,6 +14,7 @@ import cobic
 from cobic.cli import main
 from cobic.cli.main import build_parser
 from cobic.io import table_text
+from cobic.methods import METHODS
 
 COMMANDS = next(action.choices for action in build_parser()._actions if action.choices)
 
@@ -44,6 +45,7 @@ def test_bash_completes_commands_options_and_choices(capsys, tmp_path, monkeypat
     assert completed_by_bash(text, "se") == {"select"}
     assert completed_by_bash(text, "select", "--fixed") == {"--fixed-in", "--fixed-out"}
     assert completed_by_bash(text, "select", "x.csv", "--ties", "") == {"first", "exclude"}
+    assert completed_by_bash(text, "select", "x.csv", "--method", "") == set(METHODS)
     assert completed_by_bash(text, "completion", "") >= {"bash", "zsh", "fish"}
     assert completed_by_bash(text, "select", "da") == {"data.csv"}
 

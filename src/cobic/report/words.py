@@ -3,6 +3,8 @@
 from cobic.problem import Problem
 from cobic.result import Result, Status
 
+NOT_CONSISTENT = "no selection is consistent"  # a reason that says no more than the status
+
 
 def answer_sentence(problem: Problem, result: Result) -> str:
     """What was found and what is proven, in one sentence.
@@ -62,7 +64,7 @@ def bound_is_proven(problem: Problem, result: Result) -> bool:
 def found_line(problem: Problem, result: Result) -> str:
     """What was found, in one line for a person."""
     if result.status == Status.INFEASIBLE:
-        why = "" if result.reason == "no selection is consistent" else f": {result.reason}"
+        why = "" if result.reason == NOT_CONSISTENT else f": {result.reason}"
         return f"No consistent selection exists{why}."
     if result.soft and all(result.counts):
         return f"{_kept(problem, result)}; {violations_phrase(problem, result)}."
