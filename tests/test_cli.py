@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -269,9 +270,24 @@ def test_infeasible_is_exit_3_and_the_answer_is_written(tmp_path, capsys):
     (tmp_path / "flat.csv").write_text("class,g1,g2\na,1,1\nb,1,1\n")
     out = tmp_path / "out"
     assert main(["select", str(tmp_path / "flat.csv"), "--labels", "class", "--out", str(out)]) == 3
-    assert "No consistent selection exists" in capsys.readouterr().out
+    told = capsys.readouterr().out.splitlines()
+    assert told[-3].startswith("No consistent selection exists: no feature has its largest mean in class b")
+    assert told[-1] == f"Look at {out / 'report.html'}; the table and the proof are beside it."
     assert json.loads((out / "run.json").read_text())["status"] == "infeasible"
     assert not (out / "model.json").exists()
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "not JSON", '{"format": "cobic-model"}'])
+def test_what_is_no_certificate_is_called_so(table, tmp_path, capsys, text):
+    (tmp_path / "some.json").write_text(text)
+    assert main(["verify", str(tmp_path / "some.json"), str(table), "--labels", "class"]) == 4
+    assert capsys.readouterr().out == f"{tmp_path / 'some.json'} is not a certificate\n"
+
+
+def test_infeasible_is_not_explained_by_itself(tmp_path, capsys):
+    (tmp_path / "small.csv").write_text("class,g1,g2\na,2,1\nb,1,2\n")
+    assert main(["select", str(tmp_path / "small.csv"), "--labels", "class", "--alpha", "50"]) == 3
+    assert "No consistent selection exists.\n" in capsys.readouterr().out
 
 
 def test_a_broken_model_is_exit_4(table, tmp_path, capsys):
@@ -402,6 +418,60 @@ def test_a_closed_pipe_ends_quietly(table):
     command = f"{sys.executable} -m cobic datasets | true"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert ended.stderr == ""
+
+
+def test_a_closed_pipe_does_not_keep_files_from_being_written(table, tmp_path):
+    script = f"{sys.executable} -m cobic select {table} --labels class --method fixed-point --out {tmp_path / 'out'}"
+    ended = subprocess.run(["bash", "-c", f"set -o pipefail; {script} | true"], capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert {"selection.csv", "model.json", "report.html"} <= {path.name for path in (tmp_path / "out").iterdir()}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("command", ["inspect", "select"])
+def test_standard_output_that_cannot_be_written_is_one_line(table, command):
+    with Path("/dev/full").open("w") as full:
+        arguments = [sys.executable, "-m", "cobic", command, str(table), "--labels", "class"]
+        ended = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == "cobic: cannot write to standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["select", "--report", "nowhere/r.html", "--out", "a/b"], "there is no folder"),
+        (["select", "--report", ".", "--out", "a/b"], "is a folder"),
+        (["export", "--out", "nowhere/m.lp"], "there is no folder"),
+        (["export", "--out", "."], "is a folder"),
+    ],
+)
+def test_places_are_looked_at_before_the_work(table, tmp_path, capsys, monkeypatch, command, words):
+    def work(*_arguments, **_options):
+        pytest.fail("the work was begun")
+
+    monkeypatch.setattr("cobic.cli.select.solve", work)
+    monkeypatch.setattr("cobic.cli.export.export_model", work)
+    monkeypatch.chdir(tmp_path)
+    assert words in fails(capsys, 2, command[0], table, "--labels", "class", *command[1:], "--force")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["select", "path"])
+def test_a_failure_leaves_no_empty_folder(table, tmp_path, capsys, monkeypatch, command):
+    def failing(*_arguments, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"cobic.cli.{command}.{'solve' if command == 'select' else 'path'}", failing)
+    assert main([command, str(table), "--labels", "class", "--out", str(tmp_path / "a" / "b")]) == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_what_was_written_is_said_to_be_there(table, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["select", str(table), "--labels", "class", "--method", "fixed-point", "--out", str(out)]) == 0
+    where = capsys.readouterr().out.splitlines()[-1]
+    assert where == f"Look at {out / 'report.html'}; the table and the model are beside it."
 
 
 def test_demo_shows_a_result(capsys):

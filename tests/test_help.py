@@ -14,6 +14,7 @@ import cobic
 from cobic.cli import main
 from cobic.cli.main import build_parser
 from cobic.io import table_text
+from cobic.methods import METHODS
 
 COMMANDS = next(action.choices for action in build_parser()._actions if action.choices)
 
@@ -44,6 +45,7 @@ def test_bash_completes_commands_options_and_choices(capsys, tmp_path, monkeypat
     assert completed_by_bash(text, "se") == {"select"}
     assert completed_by_bash(text, "select", "--fixed") == {"--fixed-in", "--fixed-out"}
     assert completed_by_bash(text, "select", "x.csv", "--ties", "") == {"first", "exclude"}
+    assert completed_by_bash(text, "select", "x.csv", "--method", "") == set(METHODS)
     assert completed_by_bash(text, "completion", "") >= {"bash", "zsh", "fish"}
     assert completed_by_bash(text, "select", "da") == {"data.csv"}
 
@@ -159,6 +161,13 @@ def test_the_report_takes_what_select_takes(workshop, tmp_path):
     ended = cobic_process(workshop, "report", str(tmp_path / "answer"), *files, *new)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "of 34 samples that took no part are given their class" in (tmp_path / "page.html").read_text()
+    new = ["--new", "new.gct", "--out", str(tmp_path / "page.html"), "--force"]
+    ended = cobic_process(workshop, "report", str(tmp_path / "answer"), *files, *new)
+    assert ended.returncode == 2
+    assert "in the order of its samples: give those of new.gct with --new-labels-file" in ended.stderr
+    ended = cobic_process(workshop, "report", str(tmp_path / "answer"), *files, *new, "--new-without-classes")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "34 samples without a class were classified" in (tmp_path / "page.html").read_text()
 
 
 # --- colours

@@ -353,8 +353,18 @@ def complaint(capsys, code, answer, folder, *more):
         ("run.json", lambda text: re.sub(r'"upper_bound": \d+', '"upper_bound": 150', text), 4, "prove the bound"),
         ("selection.csv", lambda text: text.replace("True", "False", 1), 4, "is not the selection of run.json"),
         ("selection.csv", lambda text: text.replace("True", "Yes", 1), 4, "whether they are selected"),
-        ("selection.csv", lambda text: text.replace("selected", "chosen"), 4, "no column 'selected'"),
+        ("selection.csv", lambda text: text.replace("selected", "chosen"), 4, "no columns 'feature' and 'selected'"),
         ("certificate.json", lambda text: text.replace("1", "2", 1), 4, "does not hold"),
+        ("run.json", lambda text: text.replace('"optimal"', '"infeasible"'), 4, "says infeasible, and the answer is"),
+        ("run.json", lambda text: text.replace('"optimal"', '"feasible"'), 4, "says feasible, and the answer is"),
+        ("run.json", lambda text: text.replace('"certified"', '"magic"'), 4, "run.json is damaged"),
+        ("run.json", lambda text: text.replace('"sample_names": [', '"sample_names": ["x",'), 2, "sample 1 is"),
+        ("run.json", lambda text: text.replace('"timings"', '"times"'), 4, "run.json is damaged"),
+        ("run.json", lambda text: text.replace('"options"', '"choices"'), 4, "run.json is damaged"),
+        ("run.json", lambda text: re.sub(r'"options": \{[^}]*\}', '"options": [1]', text), 4, "run.json is damaged"),
+        ("run.json", lambda text: re.sub(r'"read": [\d.]+', '"read": "soon"', text), 4, "run.json is damaged"),
+        ("run.json", lambda text: re.sub(r'"elapsed": [\d.]+', '"elapsed": "x"', text, count=1), 4, "is damaged"),
+        ("certificate.json", None, 4, "certificate.json is missing"),
         ("run.json", None, 2, "is not a folder of `cobic select --out`"),
         ("selection.csv", None, 2, "is not a folder of `cobic select --out`"),
     ],
@@ -365,6 +375,81 @@ def test_an_answer_that_does_not_hold_together_is_refused(answer, copied, capsys
     else:
         (copied / name).write_text(change((copied / name).read_text()))
     assert words in complaint(capsys, code, answer, copied)
+
+
+def test_what_can_be_computed_is_not_read(answer, copied):
+    run = json.loads((copied / "run.json").read_text())
+    (copied / "run.json").write_text(json.dumps({**run, "worst_margin": 999, "classes": ["C", "D"]}))
+    assert report(answer, copied, "--force") == 0
+    told = Page((copied / "report.html").read_text()).text
+    assert "999" not in told
+    assert f"the smallest margin is {run['worst_margin']:.4g}" in told
+
+
+def test_soft_claims_are_checked(answer, tmp_path, capsys):
+    out = tmp_path / "soft"
+    table = [str(answer / "train.csv"), "--labels", "class", "--alpha", "60", "--slack-penalty", "0.05"]
+    assert main(["select", *table, "--out", str(out), "--time-limit", "5"]) == 0
+    run = json.loads((out / "run.json").read_text())
+    (out / "run.json").write_text(json.dumps({**run, "objective": 29}))
+    capsys.readouterr()
+    assert report(answer, out, "--force") == 0
+    assert f"an objective of {run['objective']:.6g};" in capsys.readouterr().out
+    (out / "run.json").write_text(json.dumps({**run, "objective_bound": -1}))
+    assert "does not prove the bound of run.json, -1" in complaint(capsys, 4, answer, out)
+
+
+def test_without_a_certificate_nothing_is_proven(answer, tmp_path, capsys):
+    table = [str(answer / "train.csv"), "--labels", "class", "--alpha", "2"]
+    out = tmp_path / "point"
+    assert main(["select", *table, "--method", "fixed-point", "--out", str(out)]) == 0
+    run = json.loads((out / "run.json").read_text())
+    capsys.readouterr()
+    assert report(answer, out, "--force") == 0
+    assert "nothing is proven about larger selections" in capsys.readouterr().out
+    claim = {"status": "optimal", "upper_bound": run["n_selected"]}
+    (out / "run.json").write_text(json.dumps({**run, **claim}))
+    assert "nothing proves the bound of run.json" in complaint(capsys, 4, answer, out)
+    (out / "run.json").write_text(json.dumps({**run, **claim, "method": "milp"}))
+    assert report(answer, out, "--force") == 0
+    assert f"no selection can keep more than {run['n_selected']}: by the word of HiGHS." in capsys.readouterr().out
+    (out / "run.json").write_text(json.dumps({**run, **claim, "method": "milp", "upper_bound": 3}))
+    assert "nothing proves" in complaint(capsys, 4, answer, out)
+
+
+def test_other_names_are_refused(answer, copied, tmp_path, capsys):
+    text = (answer / "train.csv").read_text()
+    header, first = text.splitlines()[:2]
+    gene, sample = header.split(",")[-1], first.split(",")[0]
+    (tmp_path / "genes.csv").write_text(text.replace(f",{gene}\n", ",other\n", 1))
+    assert f"feature 150 is 'other', it was '{gene}'" in complaint_with(capsys, copied, tmp_path / "genes.csv")
+    (tmp_path / "samples.csv").write_text(text.replace(f"\n{sample},", "\nother,", 1))
+    assert f"sample 1 is 'other', it was '{sample}'" in complaint_with(capsys, copied, tmp_path / "samples.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("path.json", lambda text: re.sub(r'"n_selected": \d+', '"n_selected": 149', text, count=1), "differ"),
+        ("path.csv", lambda text: re.sub(r"\n([\d.]+),\d+,", r"\n\1,3,", text, count=1), "differ"),
+        ("path.json", lambda text: re.sub(r'"chosen": [\d.]+', '"chosen": 1.5', text), "the choice of path.json"),
+        ("path.json", lambda text: re.sub(r'"reason": ".*?"', '"reason": "luck"', text), "the choice of path.json"),
+        ("path.json", lambda text: re.sub(r'"reason": ".*?"', '"reason": 7', text), "is damaged"),
+        ("path.json", lambda text: re.sub(r'"cv_error": [\d.]+', '"cv_error": "x"', text, count=1), "is damaged"),
+        ("path.csv", lambda text: text.replace("n_selected", "kept"), "is damaged"),
+        ("ranking.csv", lambda text: re.sub(r",[\d.-]+\n", ",x\n", text, count=1), "is damaged"),
+        ("ranking.csv", lambda text: re.sub(r"(,[AB]),2\.0,", r"\1,0.0,", text, count=40), "than ranking.csv"),
+    ],
+)
+def test_a_path_that_does_not_hold_together_is_refused(answer, copied, tmp_path, capsys, name, change, words):
+    curve = tmp_path / "curve"
+    curve.mkdir()
+    for file in (answer / "curve").iterdir():
+        (curve / file.name).write_bytes(file.read_bytes())
+    before = (curve / name).read_text()
+    (curve / name).write_text(change(before))
+    assert (curve / name).read_text() != before
+    assert words in complaint(capsys, 4, answer, copied, "--path", curve)
 
 
 def test_a_path_of_other_data_is_refused(answer, copied, tmp_path, capsys):
@@ -379,7 +464,7 @@ def test_a_path_of_other_data_is_refused(answer, copied, tmp_path, capsys):
     ranking.head(3).to_csv(curve / "ranking.csv", index=False)
     assert "other features or classes" in complaint(capsys, 2, answer, copied, "--path", curve)
     (curve / "path.json").write_text("{}")
-    assert "damaged" in complaint(capsys, 2, answer, copied, "--path", curve)
+    assert "damaged" in complaint(capsys, 4, answer, copied, "--path", curve)
 
 
 def test_other_data_are_refused(answer, copied, tmp_path, capsys):
@@ -399,6 +484,13 @@ def complaint_with(capsys, folder, table):
 def test_new_samples_with_other_features_are_one_line(answer, copied, tmp_path, capsys):
     (tmp_path / "other.csv").write_text("sample,class,g1,g2\nx,A,1,2\n")
     assert "feature 1 is 'g1'" in complaint(capsys, 2, answer, copied, "--new", tmp_path / "other.csv")
+
+
+def test_new_samples_without_classes_are_classified(answer, copied, tmp_path, capsys):
+    pd.read_csv(answer / "new.csv", header=None).drop(columns=1).to_csv(tmp_path / "new.csv", index=False, header=False)
+    assert report(answer, copied, "--force", "--new", tmp_path / "new.csv") == 0
+    assert capsys.readouterr().out.startswith("New samples without classes: ")
+    assert "34 samples without a class were classified" in Page((copied / "report.html").read_text()).text
 
 
 def test_run_json_says_how_it_was_found(answer):

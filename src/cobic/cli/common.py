@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io import read_groups
 from cobic.io.delimited import FileOptions
+from cobic.io.files import prepare_folder
 from cobic.io.read import Reading
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.problem import Problem
@@ -124,6 +125,34 @@ def require_labels(arguments: argparse.Namespace) -> None:
             "PATTERN; cobic inspect DATA shows what there is"
         )
         raise InputError(message)
+
+
+def require_place(file: Path, *, overwrite: bool) -> None:
+    """Find out before the work that a file cannot be written."""
+    if file.is_dir():
+        message = f"{file} is a folder: give the name of a file"
+    elif file.exists() and not overwrite:
+        message = f"{file} exists: choose another name, or overwrite it with --force"
+    elif not file.parent.is_dir():
+        message = f"cannot write {file}: there is no folder {file.parent}"
+    else:
+        return
+    raise InputError(message)
+
+
+@contextmanager
+def output_folder(folder: Path | None, *, overwrite: bool) -> Iterator[None]:
+    """Make a folder before the work; if the work fails, what was made and is still empty is taken away again."""
+    made = [] if folder is None else [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        if folder is not None:
+            prepare_folder(folder, overwrite=overwrite)
+        yield
+    except BaseException:
+        for each in made:
+            with suppress(OSError):  # there is something in it
+                each.rmdir()
+        raise
 
 
 def reading(arguments: argparse.Namespace) -> Reading:

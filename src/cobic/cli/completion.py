@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cobic.cli import common
+from cobic.methods import METHODS
 
 _NAMES = "bash", "zsh", "fish"
 
@@ -60,7 +61,8 @@ def _helps(commands: Any) -> dict[str, str]:
 def _command(name: str, parser: argparse.ArgumentParser, text: str) -> _Command:
     options, words = [], list[str]()
     for action in parser._actions:
-        choices = tuple(str(choice) for choice in action.choices or ())
+        known = METHODS if "--method" in action.option_strings else ()  # its complaint is better than argparse's
+        choices = tuple(str(choice) for choice in action.choices or known)
         if action.option_strings:
             described = (action.help or "") % {**vars(action), "prog": parser.prog}
             options.append(_Option(tuple(action.option_strings), described, choices, action.nargs != 0))

@@ -42,9 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     common.require_labels(arguments)
     shares = None if arguments.shares is None else _numbers(arguments.shares)
     out, suffix = arguments.out, "" if arguments.out is None else arguments.out.suffix.lower().lstrip(".")
-    if out is not None and out.exists() and not arguments.force:
-        message = f"{out} exists: choose another file, or overwrite it with --force"
-        raise InputError(message)
+    if out is not None:
+        common.require_place(out, overwrite=arguments.force)
     data = common.read_data(arguments)
     problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
     text = export_model(

@@ -1,11 +1,13 @@
 """The `cobic` command."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout, suppress
 from importlib.metadata import version
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 from cobic.cli import classify, completion, datasets, demo, export, inspect, path, report, reproduce, select, verify
 from cobic.cli.common import EXIT_DOES_NOT_CHECK, EXIT_INPUT, EXIT_INTERRUPTED
@@ -46,14 +48,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0 done, 2 bad usage or input, 3 proven infeasible, 4 a certificate or model that
-        does not check,
+        The exit code: 0 done, 2 bad usage or input, 3 proven infeasible, 4 a certificate or model that does not check,
         130 interrupted.
     """
+    output = _Output(sys.stdout)
+    with redirect_stdout(cast("TextIO", output)):
+        try:
+            code = _run(argv)
+        finally:
+            output.flush()
+    if output.error is None or isinstance(output.error, BrokenPipeError):
+        return code  # a reader that has gone (`cobic … | head`) is no fault; other tools say nothing, either
+    print(f"cobic: cannot write to standard output: {output.error.strerror or output.error}", file=sys.stderr)
+    return code or EXIT_INPUT
+
+
+def _run(argv: Sequence[str] | None) -> int:
     arguments = build_parser().parse_args(argv)
     try:
-        code = int(arguments.run(arguments))
-        sys.stdout.flush()
+        return int(arguments.run(arguments))
     except ModelError as error:
         print(f"cobic: {error}", file=sys.stderr)
         return EXIT_DOES_NOT_CHECK
@@ -63,8 +76,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("cobic: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone (`cobic … | head`); leave without a word, as other tools do.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    return code
+
+
+class _Output:
+    """Standard output that never stops the work: the first error is kept, and what follows goes nowhere."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = io.StringIO() if stream is None else stream
+        self.error: OSError | None = None
+
+    def write(self, text: str) -> int:
+        if self.error is None:
+            try:
+                self._stream.write(text)
+            except OSError as error:
+                self._give_up(error)
+        return len(text)
+
+    def flush(self) -> None:
+        if self.error is None:
+            try:
+                self._stream.flush()
+            except OSError as error:
+                self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        self.error = error
+        with suppress(OSError):  # what is still in its buffer must not fail again when the process ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

@@ -8,9 +8,9 @@ from typing import Any
 
 from cobic.checks import require_whole
 from cobic.cli import common
+from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io import write_folder
-from cobic.io.files import prepare_folder
 from cobic.paths import Path as Curve
 from cobic.paths import path
 
@@ -49,10 +49,19 @@ def run(arguments: argparse.Namespace) -> int:
         require_whole("--top", arguments.top, 1)
     options = common.solve_options(arguments)
     data = common.read_data(arguments)
-    if arguments.out is not None:
-        prepare_folder(arguments.out, overwrite=arguments.force)
+    with common.output_folder(arguments.out, overwrite=arguments.force):
+        curve = _trace(arguments, data, options)
+        _tell(arguments, curve)
+        if arguments.out is not None:
+            written = _write(arguments.out, curve)
+            if not arguments.json:
+                print(f"Written to {arguments.out}: {', '.join(written)}.")
+    return common.EXIT_INTERRUPTED if curve.stopped_by == "interrupt" else common.EXIT_DONE
+
+
+def _trace(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any]) -> Curve:
     with common.live_progress("tracing") as on_progress:
-        curve = path(
+        return path(
             data.X,
             [] if data.y is None else data.y,
             alphas=_numbers("--alphas", arguments.alphas),
@@ -71,12 +80,6 @@ def run(arguments: argparse.Namespace) -> int:
             sample_names=data.sample_names,
             **common.rules(arguments, data),
         )
-    _tell(arguments, curve)
-    if arguments.out is not None:
-        written = _write(arguments.out, curve)
-        if not arguments.json:
-            print(f"Written to {arguments.out}: {', '.join(written)}.")
-    return common.EXIT_INTERRUPTED if curve.stopped_by == "interrupt" else common.EXIT_DONE
 
 
 def _numbers(option: str, text: str | None) -> Any:

@@ -9,6 +9,7 @@ from cobic.cli import common
 from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io import write_text
+from cobic.io.labels import read_label_file
 from cobic.report import answer_sentence
 from cobic.report.curve import Curve
 from cobic.report.folder import read_answer
@@ -28,6 +29,7 @@ def add_parser(commands: Any) -> None:
     more = parser.add_argument_group("more to show")
     more.add_argument("--new", metavar="FILE", help="new samples, read as DATA is: classified, and counted if labelled")
     more.add_argument("--new-labels-file", metavar="FILE", help="their classes, if --labels-file does not have them")
+    more.add_argument("--new-without-classes", action="store_true", help="say what they are read as, whatever they are")
     more.add_argument("--path", type=Path, metavar="FOLDER", help="folder of `cobic path --out` about the same data")
     output = parser.add_argument_group("the page")
     output.add_argument("--out", type=Path, metavar="FILE", help="default: report.html in ANSWER")
@@ -38,23 +40,50 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, check, write, tell."""
     common.require_labels(arguments)
+    _require_own_classes(arguments)
     out = arguments.out or arguments.answer / "report.html"
-    if out.exists() and not arguments.force:
-        message = f"{out} exists: choose another name with --out, or overwrite it with --force"
-        raise InputError(message)
+    common.require_place(out, overwrite=arguments.force)
     story = read_answer(arguments.answer, common.read_data(arguments))
     curve = None if arguments.path is None else Curve.read(arguments.path, story.problem)
-    write_text(out, render(replace(story, new=_read_new(arguments), curve=curve)))
+    write_text(out, render(replace(story, new=_read_new(arguments, story.problem.feature_names), curve=curve)))
     print(f"{answer_sentence(story.problem, story.result)}.")
     print(f"Look at {out}.")
     return common.EXIT_DONE
 
 
-def _read_new(arguments: argparse.Namespace) -> Dataset | None:
-    """The new samples, read in the way of the others."""
+def _require_own_classes(arguments: argparse.Namespace) -> None:
+    """Complain if the new samples would get the classes of the others, one after the other."""
+    if arguments.new is None or arguments.labels_file is None:
+        return
+    if arguments.new_without_classes or arguments.new_labels_file is not None:
+        return
+    if read_label_file(Path(arguments.labels_file), arguments.encoding).in_order is not None:
+        message = (
+            f"{arguments.labels_file} holds the classes of {arguments.data} in the order of its samples: give those of "
+            f"{arguments.new} with --new-labels-file, or say --new-without-classes"
+        )
+        raise InputError(message)
+
+
+def _read_new(arguments: argparse.Namespace, features: tuple[str, ...] | None) -> Dataset | None:
+    """The new samples, read in the way of the others; without classes where they have none."""
     if arguments.new is None:
         return None
+    given = {**vars(arguments), "data": arguments.new}
+    without = argparse.Namespace(**{**given, "labels": None, "labels_file": None, "labels_from_names": None})
+    if arguments.new_without_classes:
+        return common.read_data(without, features)
     labels_file = arguments.new_labels_file or arguments.labels_file
-    return common.read_data(
-        argparse.Namespace(**{**vars(arguments), "data": arguments.new, "labels_file": labels_file})
-    )
+    try:
+        return common.read_data(argparse.Namespace(**{**given, "labels_file": labels_file}))
+    except InputError as error:
+        if arguments.new_labels_file is not None:
+            raise
+        try:
+            new = common.read_data(without, features)
+        except InputError:
+            raise error from None
+        if new.feature_names != features:
+            raise
+        print(f"New samples without classes: {error}.")
+        return new

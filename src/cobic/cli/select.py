@@ -7,9 +7,7 @@ from typing import Any
 
 from cobic.budget import Stopwatch
 from cobic.cli import common
-from cobic.errors import InputError
 from cobic.io import write_folder, write_text
-from cobic.io.files import prepare_folder
 from cobic.methods import solve
 from cobic.model import Model
 from cobic.report import run_document, selection_table, summary_document, violation_table
@@ -45,27 +43,20 @@ def run(arguments: argparse.Namespace) -> int:
     data = common.read_data(arguments)
     problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
     watch.lap("read")
-    _require_places(arguments)
+    with common.output_folder(arguments.out, overwrite=arguments.force):
+        if arguments.report is not None:
+            common.require_place(arguments.report, overwrite=arguments.force)
+        if not arguments.json:
+            print(common.read_line(data))
+        with common.live_progress("selecting") as on_progress:
+            result = solve(problem, on_progress=on_progress, **options)
+        watch.lap("solve")
+        story = Story(problem, result, data.source, options, watch.seconds)
+        _tell(arguments, story)
+        written = _write(arguments, story, watch)
     if not arguments.json:
-        print(common.read_line(data))
-    with common.live_progress("selecting") as on_progress:
-        result = solve(problem, on_progress=on_progress, **options)
-    watch.lap("solve")
-    story = Story(problem, result, data.source, options, watch.seconds)
-    _tell(arguments, story)
-    _write(arguments, story, watch)
-    if not arguments.json:
-        print(_where(arguments))
+        print(_where(arguments, written))
     return common.exit_code(result)
-
-
-def _require_places(arguments: argparse.Namespace) -> None:
-    """Find out before the work that the answer cannot be written."""
-    if arguments.report is not None and arguments.report.exists() and not arguments.force:
-        message = f"{arguments.report} exists: choose another name, or overwrite it with --force"
-        raise InputError(message)
-    if arguments.out is not None:
-        prepare_folder(arguments.out, overwrite=arguments.force)
 
 
 def _tell(arguments: argparse.Namespace, story: Story) -> None:
@@ -76,15 +67,18 @@ def _tell(arguments: argparse.Namespace, story: Story) -> None:
         print(common.describe(story.problem, story.result), flush=True)
 
 
-def _write(arguments: argparse.Namespace, story: Story, watch: Stopwatch) -> None:
+def _write(arguments: argparse.Namespace, story: Story, watch: Stopwatch) -> list[str]:
+    """Write what was asked for; the names of the files in the folder."""
     if arguments.out is None and arguments.report is None:
-        return
+        return []
     page = render(story)
     watch.lap("report")
+    files = {**_files(story), "report.html": page}
     if arguments.out is not None:
-        write_folder(arguments.out, {**_files(story), "report.html": page}, instead_of=ANSWER_FILES)
+        write_folder(arguments.out, files, instead_of=ANSWER_FILES)
     if arguments.report is not None:
         write_text(arguments.report, page)
+    return list(files)
 
 
 def _files(story: Story) -> dict[str, str]:
@@ -101,9 +95,12 @@ def _files(story: Story) -> dict[str, str]:
     return files
 
 
-def _where(arguments: argparse.Namespace) -> str:
+def _where(arguments: argparse.Namespace, written: list[str]) -> str:
+    parts = {"selection.csv": "the table", "model.json": "the model", "certificate.json": "the proof"}
+    there = [what for file, what in parts.items() if file in written]
+    named = " and ".join([", ".join(there[:-1]), there[-1]] if len(there) > 1 else there)
     if arguments.out is not None:
-        return f"Look at {arguments.out / 'report.html'}; the table, the model and the proof are beside it."
+        return f"Look at {arguments.out / 'report.html'}; {named} {'is' if len(there) == 1 else 'are'} beside it."
     if arguments.report is not None:
-        return f"Look at {arguments.report}; --out FOLDER keeps the table, the model and the proof as well."
-    return "Nothing was written: --out FOLDER keeps a report to look at, the table, the model and the proof."
+        return f"Look at {arguments.report}; --out FOLDER keeps {named} as well."
+    return "Nothing was written: --out FOLDER keeps a report to look at, the table and what goes with it."

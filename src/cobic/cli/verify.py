@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cobic.certified.verify import problem_arguments, verify
+from cobic.certified.verify import FORMAT, problem_arguments, verify
 from cobic.cli import common
 from cobic.errors import InputError
 
@@ -28,6 +28,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Read both, check, tell."""
     common.require_labels(arguments)
     certificate = _read(Path(arguments.certificate))
+    if certificate.get("format") != FORMAT:
+        print(f"{arguments.certificate} is not a certificate")
+        return common.EXIT_DOES_NOT_CHECK
     data = common.read_data(arguments)
     data.problem()  # complains about the data themselves, if there is something to complain about
     try:

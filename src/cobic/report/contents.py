@@ -15,7 +15,7 @@ from cobic.report import figures
 from cobic.report.story import Story
 from cobic.report.tables import provenance, violation_table
 from cobic.report.views import HEATMAP_SPAN, colour, course_view, margins_view
-from cobic.report.words import answer_sentence, proven_line, violations_phrase
+from cobic.report.words import NOT_CONSISTENT, answer_sentence, proven_line, violations_phrase
 from cobic.result import Status
 
 MAX_LISTED = 200  # rows of the smaller tables
@@ -111,7 +111,8 @@ def _heading(story: Story) -> dict[str, Any]:
 def _explanation(story: Story) -> str:
     problem, result = story.problem, story.result
     if result.status == Status.INFEASIBLE:
-        return f"{_sentence(result.reason)} Soft margins (--slack-penalty auto) find the samples that do not fit."
+        why = "" if result.reason == NOT_CONSISTENT else f"{_sentence(result.reason)} "
+        return f"{why}Soft margins (--slack-penalty auto) find the samples that do not fit."
     if result.soft and story.has_selection:
         return f"{_sentence(violations_phrase(problem, result))} {proven_line(problem, result)}"
     if not result.consistent:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from cobic.errors import InputError
+from cobic.errors import InputError, ModelError
 from cobic.matrix import Floats
 from cobic.problem import Problem
 from cobic.report.tables import feature_table
@@ -53,7 +53,7 @@ class Curve:
         Parameters
         ----------
         folder : Path
-            With ``path.json`` and ``ranking.csv``.
+            With ``path.json``, ``path.csv`` and ``ranking.csv``.
         problem : Problem
             The data.
 
@@ -66,22 +66,77 @@ class Curve:
         ------
         InputError
             If the folder has no such files, or they are about other data.
+        ModelError
+            If they are damaged, or do not hold together.
         """
         try:
             document = json.loads((folder / "path.json").read_text(encoding="utf-8"))
-            names = {"feature": str, "class": str}
-            ranking = pd.read_csv(folder / "ranking.csv", dtype=names, float_precision="round_trip", na_filter=False)
-            table = pd.DataFrame(document["rows"])
+            table = pd.read_csv(folder / "path.csv", float_precision="round_trip")
+            ranking = _numeric(pd.read_csv(folder / "ranking.csv", dtype=str, na_filter=False))
             kind, chosen, reason = document["kind"], document["chosen"], document["reason"]
-            table[[kind, "n_selected", "upper_bound"]].astype(float)
+            same = _same_rows(kind, table, document)
         except OSError as error:
             message = f"{folder} is not a folder of `cobic path --out`: cannot read {error.filename}"
             raise InputError(message) from None
-        except (ValueError, KeyError, TypeError, RecursionError):
-            message = f"{folder} is not a folder of `cobic path --out`: path.json or ranking.csv is damaged"
-            raise InputError(message) from None
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+            message = f"{folder} is not a folder of `cobic path --out`: path.json, path.csv or ranking.csv is damaged"
+            raise ModelError(message) from None
+        if not same:
+            message = f"{folder} does not hold together: path.json and path.csv differ"
+            raise ModelError(message)
+        if chosen != _choice(kind, table) or not (chosen is None or reason.startswith(f"{kind} = {chosen:.6g} ")):
+            message = f"{folder} does not hold together: the choice of path.json does not follow from its errors"
+            raise ModelError(message)
         rank, survives = _in_order_of_features(folder, ranking, problem)
+        if not _kept_as_ranked(table[kind].to_numpy(np.float64), table["n_selected"].to_numpy(np.float64), survives):
+            message = f"{folder} does not hold together: path.csv keeps other numbers of features than ranking.csv"
+            raise ModelError(message)
         return cls(kind, table, chosen, reason, rank, survives)
+
+
+def _numeric(ranking: pd.DataFrame) -> pd.DataFrame:
+    """The ranking with numbers where they belong; no margin at all is an empty cell."""
+    names = [name for name in ranking.columns if name not in ("feature", "class")]
+    for name in names:
+        cells = ranking[name].replace("", "nan") if name == "survives" else ranking[name]
+        ranking[name] = [float(cell) for cell in cells]
+    return ranking
+
+
+def _same_rows(kind: Any, table: pd.DataFrame, document: dict[str, Any]) -> bool:
+    """Whether both files have the same rows, but for the digits that JSON has not."""
+    if kind not in ("alpha", "beta") or not isinstance(document["reason"], str) or table.empty:
+        raise ValueError
+    errors = [name for name in ("cv_error", "cv_se") if name in table]
+    names = [kind, "n_selected", "upper_bound", *errors]
+    rows = pd.DataFrame(document["rows"])
+    if len(rows) != len(table) or len(errors) != sum(name in rows for name in ("cv_error", "cv_se")):
+        return False
+    here, there = (each[names].astype(np.float64).to_numpy() for each in (table, rows))
+    in_order = bool((np.diff(here[:, 0]) > 0).all() and np.isfinite(here[:, :3]).all())
+    return in_order and np.allclose(here, there, rtol=1e-9, atol=1e-14, equal_nan=True)
+
+
+def _choice(kind: str, table: pd.DataFrame) -> float | None:
+    """The largest margin whose error is within a standard error of the least."""
+    if "cv_error" not in table:
+        return None
+    usable = table[table["cv_error"].notna() & (table["n_selected"] > 0)]
+    if usable.empty:
+        return None
+    best = usable.iloc[int(usable["cv_error"].argmin())]
+    return float(usable.loc[usable["cv_error"] <= best["cv_error"] + best["cv_se"], kind].max())
+
+
+def _kept_as_ranked(margins: Floats, kept: Floats, survives: Floats) -> bool:
+    """Whether each margin keeps the features that survive no larger one, and at most those that survive it."""
+    last = survives[~np.isnan(survives)]
+    at = np.abs(last[:, None] - margins).argmin(axis=1)
+    if not np.allclose(last, margins[at], rtol=1e-9, atol=1e-14):
+        return False
+    least = np.bincount(at, minlength=margins.size)
+    most = least[::-1].cumsum()[::-1]
+    return bool(((least <= kept) & (kept <= most)).all())
 
 
 def _in_order_of_features(folder: Path, ranking: pd.DataFrame, problem: Problem) -> tuple[Floats, Floats]:
@@ -98,7 +153,4 @@ def _in_order_of_features(folder: Path, ranking: pd.DataFrame, problem: Problem)
     if joined["rank"].isna().any():
         message = f"{folder}: ranking.csv is not about these data: a feature or its means differ"
         raise InputError(message)
-    rank, survives = (
-        pd.to_numeric(joined[name], errors="coerce").to_numpy(np.float64) for name in ("rank", "survives")
-    )
-    return rank, survives
+    return joined["rank"].to_numpy(np.float64), joined["survives"].to_numpy(np.float64)

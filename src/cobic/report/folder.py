@@ -1,6 +1,7 @@
 """An answer read back from the folder of ``cobic select --out``, and checked against the data."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from cobic.certified.verify import Verification, data_digest, problem_arguments,
 from cobic.dataset import Dataset
 from cobic.errors import InputError, ModelError
 from cobic.matrix import Bools
+from cobic.methods import METHODS
 from cobic.problem import Problem
 from cobic.report.story import Story
 from cobic.result import Progress, Result, Status
@@ -23,11 +25,12 @@ ANSWER_FILES = (
     "run.json",
     "report.html",
 )
-_DAMAGED = (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError)
+_DAMAGED = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
+_SAME_OBJECTIVE = 1e-6  # as where the status is given
 
 
 def read_answer(folder: Path, data: Dataset) -> Story:
-    """Read an answer back and check it: the data by their digest, the selection by its margins, the proof as a whole.
+    """Read an answer back and check it: the data by digest and names, the selection by its margins, the proof whole.
 
     Parameters
     ----------
@@ -59,11 +62,11 @@ def read_answer(folder: Path, data: Dataset) -> Story:
     if known != data_digest(problem):
         message = f"{data.source} does not hold the data of {folder}: values, shape or classes differ"
         raise InputError(message)
-    path = folder / "certificate.json"
-    certificate = _json(path, folder) if path.exists() else None
-    result = _result(folder, run, _support(folder, problem), certificate)
-    checked = _checked(folder, problem, result)
-    return Story(problem, result, str(run.get("source", "")), run["options"], run["timings"], checked)
+    support = _support(folder, problem)
+    checked = _checked(folder, run, problem)
+    result = _result(folder, run, problem, support, checked)
+    source, options, timings = _circumstances(folder, run, problem)
+    return Story(problem, result, source, options, timings, None if checked is None else checked[1])
 
 
 def _json(path: Path, folder: Path) -> dict[str, Any]:
@@ -83,60 +86,133 @@ def _json(path: Path, folder: Path) -> dict[str, Any]:
 def _support(folder: Path, problem: Problem) -> Bools:
     path = folder / "selection.csv"
     try:
-        column = pd.read_csv(path, usecols=["selected"], dtype=str)["selected"]
+        table = pd.read_csv(path, usecols=["feature", "selected"], dtype=str, na_filter=False)
     except OSError:
         message = f"{folder} is not a folder of `cobic select --out`: cannot read {path.name} in it"
         raise InputError(message) from None
     except ValueError:  # pandas' own errors are, too
-        message = f"{path} is damaged: it has no column 'selected'"
+        message = f"{path} is damaged: it has no columns 'feature' and 'selected'"
         raise ModelError(message) from None
+    column = table["selected"]
     if len(column) != problem.n_features or not column.isin(["True", "False"]).all():
         message = f"{path} is damaged: it does not say of {problem.n_features} features whether they are selected"
         raise ModelError(message)
+    _require_names(folder, "feature", table["feature"].tolist(), problem.feature_names)
     return np.asarray(column == "True", dtype=np.bool_)
 
 
-def _result(folder: Path, run: dict[str, Any], support: Bools, certificate: dict[str, Any] | None) -> Result:
+def _require_names(folder: Path, what: str, then: list[Any], now: Sequence[str] | None) -> None:
+    for number, (old, new) in enumerate(zip(then, now or (), strict=False), start=1):
+        if old != new:
+            message = f"the data have other names than those of {folder}: {what} {number} is {new!r}, it was {old!r}"
+            raise InputError(message)
+
+
+def _checked(folder: Path, run: dict[str, Any], problem: Problem) -> tuple[dict[str, Any], Verification] | None:
+    """The certificate and what it proves; None where the method makes none."""
+    path = folder / "certificate.json"
+    if not path.exists():
+        if run.get("method") == "certified":
+            message = f"{folder} does not hold together: certificate.json is missing, so nothing of it is proven"
+            raise ModelError(message)
+        return None
+    certificate = _json(path, folder)
+    checked = verify(problem, certificate)
+    if not checked.ok:
+        message = f"{path} does not hold: {checked.reason}"
+        raise ModelError(message)
+    return certificate, checked
+
+
+def _result(
+    folder: Path,
+    run: dict[str, Any],
+    problem: Problem,
+    support: Bools,
+    checked: tuple[dict[str, Any], Verification] | None,
+) -> Result:
+    """What can be computed is computed, what is proven is taken from the proof, and the claims must agree."""
     try:
-        soft = run["slack_penalty"] is not None
-        objective = run["objective"] if soft else (support.sum() if run["status"] in ("optimal", "feasible") else None)
-        return Result(
+        claim = Status(run["status"])
+        claimed = int(run["upper_bound"]), float(run["objective_bound"] if problem.soft else run["upper_bound"])
+        bounds = _bounds(problem, run["method"], claimed, None if checked is None else checked[1])
+        result = Result(
             support=support,
-            status=Status(run["status"]),
-            upper_bound=int(run["upper_bound"]),
-            objective=-np.inf if objective is None else float(objective),
-            objective_bound=float(run["objective_bound"] if soft else run["upper_bound"]),
-            worst_margin=-np.inf if run["worst_margin"] is None else float(run["worst_margin"]),
-            counts=tuple(int(count) for count in run["counts"]),
-            classes=tuple(run["classes"]),
-            method=str(run["method"]),
+            status=_status(problem, support, *bounds),
+            upper_bound=bounds[0],
+            objective=problem.objective(support),
+            objective_bound=bounds[1],
+            worst_margin=problem.worst_margin(support),
+            counts=tuple(problem.counts(support).tolist()),
+            classes=tuple(problem.classes.tolist()),
+            method=run["method"],
             seconds=float(run["seconds"]),
             lps=int(run["lps"]),
-            history=tuple(Progress(**event) for event in run["history"]),
-            stopped_by=run["stopped_by"],
+            history=_history(run["history"]),
+            stopped_by=None if run["stopped_by"] is None else str(run["stopped_by"]),
             reason=str(run["reason"]),
-            certificate=certificate,
-            soft=soft,
+            certificate=None if checked is None else checked[0],
+            soft=problem.soft,
         )
+        counts = tuple(run["counts"])
     except _DAMAGED:
         message = f"{folder}/run.json is damaged: a value is missing or of the wrong kind"
         raise ModelError(message) from None
-
-
-def _checked(folder: Path, problem: Problem, result: Result) -> Verification | None:
-    """Believe nothing that can be checked: margins always, the bound where there is a certificate."""
-    same = tuple(problem.counts(result.support).tolist()) == result.counts
-    claims = result.status in (Status.OPTIMAL, Status.FEASIBLE)
-    if not same or (claims and not result.soft and not problem.is_consistent(result.support)):
+    if counts != result.counts or (claim in (Status.OPTIMAL, Status.FEASIBLE) and not np.isfinite(result.objective)):
         message = f"{folder} does not hold together: selection.csv is not the selection of run.json"
         raise ModelError(message)
-    if result.certificate is None:
-        return None  # the page says that there is no proof
-    checked = verify(problem, result.certificate)
-    if not checked.ok:
-        message = f"{folder}/certificate.json does not hold: {checked.reason}"
+    if not np.allclose(claimed, bounds, rtol=1e-9, atol=0) or result.objective > bounds[1]:
+        source = "certificate.json does not prove" if checked is not None else "nothing proves"
+        message = f"{folder}: {source} the bound of run.json, {claimed[problem.soft]:.6g}"
         raise ModelError(message)
-    if checked.upper_bound != result.upper_bound:
-        message = f"{folder}/certificate.json does not prove the bound of run.json, {result.upper_bound}"
+    if claim != result.status:
+        message = f"{folder} does not hold together: run.json says {claim}, and the answer is {result.status}"
         raise ModelError(message)
-    return checked
+    return result
+
+
+def _bounds(
+    problem: Problem, method: str, claimed: tuple[int, float], checked: Verification | None
+) -> tuple[int, float]:
+    """Proven bounds on features and objective; those of HiGHS are its word, and other methods have none."""
+    if method not in METHODS:
+        raise ValueError
+    if checked is not None and checked.upper_bound is not None and checked.objective_bound is not None:
+        return checked.upper_bound, checked.objective_bound
+    if method != "milp":
+        return problem.n_selectable, float(problem.n_selectable)
+    return (problem.n_selectable, claimed[1]) if problem.soft else claimed
+
+
+def _status(problem: Problem, support: Bools, upper_bound: int, objective_bound: float) -> Status:
+    """What follows from the selection and the bounds."""
+    if upper_bound == 0:
+        return Status.INFEASIBLE
+    objective = problem.objective(support)
+    if not np.isfinite(objective):
+        return Status.UNKNOWN
+    tolerance = _SAME_OBJECTIVE * max(1.0, abs(objective)) if problem.soft else 0.0
+    return Status.OPTIMAL if objective_bound - objective <= tolerance else Status.FEASIBLE
+
+
+def _history(events: list[dict[str, Any]]) -> tuple[Progress, ...]:
+    """The course of the run; every value is a number, or None where it may be missing."""
+    history = tuple(Progress(**event) for event in events)
+    for event in history:
+        for number in (event.elapsed, event.n_selected, event.upper_bound, event.objective, event.objective_bound):
+            if number is not None:
+                float(number)
+    return history
+
+
+def _circumstances(folder: Path, run: dict[str, Any], problem: Problem) -> tuple[str, dict[str, Any], dict[str, float]]:
+    """Where the data were, the options and the timings: what is told as it is written."""
+    try:
+        names, options = run["sample_names"], dict(run["options"].items())
+        timings = {str(step): float(seconds) for step, seconds in run["timings"].items()}
+        then = [str(name) for name in names or ()]
+    except _DAMAGED:
+        message = f"{folder}/run.json is damaged: sample_names, options or timings are missing or of the wrong kind"
+        raise ModelError(message) from None
+    _require_names(folder, "sample", then, problem.sample_names)
+    return str(run.get("source", "")), options, timings

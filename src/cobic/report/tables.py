@@ -194,6 +194,7 @@ def run_document(
         "reason": result.reason,
         "stopped_by": result.stopped_by,
         "source": source,
+        "sample_names": None if problem.sample_names is None else list(problem.sample_names),
         "alpha": problem.alpha.tolist(),
         "beta": problem.beta.tolist(),
         "ties": problem.ties,

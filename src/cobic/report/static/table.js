@@ -106,10 +106,12 @@ cobic.Table = class {
     return cell;
   }
 
+  // Spreadsheets run a text that begins like a formula: an apostrophe in front makes it a text again.
   csv() {
+    const plain = (text) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
     const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
     const line = (cells) => cells.map((cell) => quoted(String(cell))).join(",");
-    const lines = this.rows.map((row) => line(this.columns.map((column) => column.csv(row))));
+    const lines = this.rows.map((row) => line(this.columns.map((column) => (column.number ? column.csv(row) : plain(String(column.csv(row)))))));
     return [line(this.columns.map((column) => column.title)), ...lines].join("\n") + "\n";
   }
 };
