@@ -26,6 +26,7 @@ _PATIENCE = 4
 _THOROUGH_DEPTH = 2
 _ACTIVE = 250
 _INCOMING = 100
+_LARGEST = 1 << 23  # entries of the dense part that a tree gathers: 64 MB
 
 
 class _Found(Exception):
@@ -135,6 +136,8 @@ class _Tree:
         self._fixed_in[selectable[forced & (preferred == _IN)]] = True
         free = np.flatnonzero(~forced)
         free = free[np.argsort(self._of[free], kind="stable")]
+        if free.size * multipliers.size > _LARGEST:
+            raise _GivenUp
         self._features, self._assumed = selectable[free], preferred[free]
         self._of = self._of[free]
         self._gather(multipliers.shape[1])
