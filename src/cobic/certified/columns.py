@@ -26,7 +26,7 @@ _PATIENCE = 4
 _THOROUGH_DEPTH = 2
 _ACTIVE = 250
 _INCOMING = 100
-_LARGEST = 1 << 21  # entries of the dense part that a tree gathers: 16 MB, and as much again for its bounds
+_LARGEST = 1 << 23  # entries of the dense part that a tree gathers: 64 MB
 
 
 class _Found(Exception):
