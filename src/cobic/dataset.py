@@ -34,6 +34,8 @@ class Dataset:
         How it was in a file: samples in rows, or features in rows.
     set_aside : tuple of str
         Columns and lines of a file that are not in the data: annotations, results of tests, and so on.
+    sample_kinds : tuple of str or None
+        What each sample of a synthetic set was planted as.
     """
 
     X: Any
@@ -46,6 +48,7 @@ class Dataset:
     test: Self | None = None
     layout: str = "samples in rows"
     set_aside: tuple[str, ...] = ()
+    sample_kinds: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         n_samples, n_features = self.X.shape
@@ -55,6 +58,7 @@ class Dataset:
             ("feature_names", self.feature_names, n_features),
             ("feature_descriptions", self.feature_descriptions, n_features),
             ("feature_kinds", self.feature_kinds, n_features),
+            ("sample_kinds", self.sample_kinds, n_samples),
         ):
             if given is not None and len(given) != size:
                 message = f"{what} has {len(given)} entries where X, {n_samples} × {n_features}, needs {size}"

@@ -1,4 +1,4 @@
-"""Public data sets, fetched once and checked, and a synthetic one shaped like them.
+"""Public data sets, fetched once and checked, a synthetic one shaped like them, and larger ones (`cobic.expression`).
 
 A file is looked for in the folder named by the environment variable ``COBIC_DATA`` first, then in the user's cache,
 then downloaded from a fixed address. Its SHA-256 is checked in every case.
@@ -23,7 +23,22 @@ from numpy.typing import NDArray
 from cobic.checks import require_whole
 from cobic.dataset import Dataset
 from cobic.errors import DownloadError, InputError
+from cobic.expression import make_large_expression, write_expression
 from cobic.matrix import Floats, Integers
+
+__all__ = [
+    "FILES",
+    "LOADERS",
+    "RemoteFile",
+    "fetch",
+    "load_golub",
+    "load_khan",
+    "load_notterman",
+    "load_sorlie",
+    "make_expression",
+    "make_large_expression",
+    "write_expression",
+]
 
 _TIMEOUT = 30.0
 

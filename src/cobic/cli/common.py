@@ -127,9 +127,9 @@ def require_labels(arguments: argparse.Namespace) -> None:
         raise InputError(message)
 
 
-def require_place(file: Path, *, overwrite: bool) -> None:
-    """Find out before the work that a file cannot be written."""
-    if file.is_dir():
+def require_place(file: Path, *, overwrite: bool, folders: bool = False) -> None:
+    """Find out before the work that a file cannot be written; some files are folders, as those of Zarr."""
+    if file.is_dir() and not folders:
         message = f"{file} is a folder: give the name of a file"
     elif file.exists() and not overwrite:
         message = f"{file} exists: choose another name, or overwrite it with --force"

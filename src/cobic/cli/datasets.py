@@ -1,4 +1,4 @@
-"""`cobic datasets`: the public data sets, listed or written as tables."""
+"""`cobic datasets`: the public data sets, listed or written as tables, and synthetic ones of any size."""
 
 import argparse
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from cobic.cli import common
 from cobic.dataset import Dataset
-from cobic.datasets import LOADERS
+from cobic.datasets import LOADERS, write_expression
 from cobic.errors import InputError
 from cobic.io import table_text, write_folder
 from cobic.io.files import prepare_folder
@@ -16,18 +16,29 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "datasets",
-        help="list the public data sets, or write one as a table",
-        description="Public data sets are read from the folder COBIC_DATA, or downloaded once and kept.",
+        help="list the public data sets, write one as a table, or make a large one",
+        description="Public data sets are read from the folder COBIC_DATA, or downloaded once and kept. "
+        "Synthetic ones are written in parts, and may be larger than the memory.",
         epilog="example: cobic datasets golub --out data && cobic select data/golub.csv --labels class",
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help=f"one of {', '.join(LOADERS)}")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="write NAME.csv (and NAME-test.csv) there")
-    parser.add_argument("--force", action="store_true", help="overwrite files in the folder")
+    parser.add_argument("--force", action="store_true", help="overwrite files in the folder, or FILE")
+    made = parser.add_argument_group("a synthetic data set")
+    made.add_argument("--make", type=Path, metavar="FILE", help="write one to FILE, .h5ad or .zarr")
+    made.add_argument("--features", type=int, default=100_000, metavar="N", help="default: 100000")
+    made.add_argument("--samples", type=int, default=200, metavar="N", help="default: 200")
+    made.add_argument("--classes", type=int, default=2, metavar="N", help="default: 2")
+    made.add_argument("--density", type=float, default=1.0, help="1 for dense, at most 0.5 for sparse (default: 1)")
+    made.add_argument("--mislabelled", type=float, default=0.0, metavar="SHARE", help="of the samples (default: 0)")
+    made.add_argument("--seed", type=int, default=0, help="default: 0")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List, describe or write."""
+    """List, describe, write or make."""
+    if arguments.make is not None:
+        return _make(arguments)
     if arguments.name is None:
         for name, load in LOADERS.items():
             print(f"{name:<12}{(load.__doc__ or '').splitlines()[0].removeprefix('Load the ')}")
@@ -45,6 +56,26 @@ def run(arguments: argparse.Namespace) -> int:
         prepare_folder(arguments.out, overwrite=arguments.force)
         write_folder(arguments.out, files)
         print(f"Written to {arguments.out}: {', '.join(files)}.")
+    return common.EXIT_DONE
+
+
+def _make(arguments: argparse.Namespace) -> int:
+    if arguments.name is not None or arguments.out is not None:
+        message = "--make writes a synthetic data set to its FILE: leave NAME and --out out"
+        raise InputError(message)
+    common.require_place(arguments.make, overwrite=arguments.force, folders=True)
+    write_expression(
+        arguments.make,
+        arguments.features,
+        n_samples=arguments.samples,
+        n_classes=arguments.classes,
+        density=arguments.density,
+        mislabelled=arguments.mislabelled,
+        seed=arguments.seed,
+        overwrite=arguments.force,
+    )
+    shape = f"{arguments.samples} samples × {arguments.features} features"
+    print(f"Written to {arguments.make}: {shape} in {arguments.classes} classes; they are in the column class.")
     return common.EXIT_DONE
 
 

@@ -78,7 +78,7 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _cannot_write(path, error) from None
+        raise cannot_write(path, error) from None
 
 
 def prepare_folder(folder: Path, *, overwrite: bool) -> None:
@@ -102,11 +102,12 @@ def prepare_folder(folder: Path, *, overwrite: bool) -> None:
             pass
         occupied = any(folder.iterdir())
     except OSError as error:
-        raise _cannot_write(folder, error) from None
+        raise cannot_write(folder, error) from None
     if occupied and not overwrite:
         message = f"{folder} already has files in it: choose another folder, or overwrite them with --force"
         raise InputError(message)
 
 
-def _cannot_write(path: Path, error: OSError) -> InputError:
+def cannot_write(path: Path, error: OSError) -> InputError:
+    """The complaint about a place that cannot be written to."""
     return InputError(f"cannot write {path}: {error.strerror or error}")

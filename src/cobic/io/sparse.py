@@ -32,3 +32,8 @@ def sparse_matrix(path: Path, form: str, data: Any, indices: Any, indptr: Any, s
 def as_csr(matrix: Any) -> Any:
     """Any sparse matrix as csr with real numbers."""
     return sp.csr_matrix(matrix, dtype=np.float64)
+
+
+def csr_of(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> Any:
+    """A csr matrix out of parts that need no check; they are not copied."""
+    return sp.csr_matrix((data, indices, indptr), shape=shape)
