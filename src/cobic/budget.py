@@ -160,9 +160,11 @@ class Incumbent:
 
     def offer(self, support: NDArray[np.bool_]) -> bool:
         """Take a selection if it is better and consistent in exact arithmetic; tell whether it is consistent."""
-        if not self._problem.is_consistent(support):
+        if not self._problem.constraints.admit(support):
             return False
         size, worst = int(support.sum()), self._problem.worst_margin(support)
+        if not worst > 0:
+            return False
         if (size, worst) > (self.n_selected, self.worst_margin):
             grew = size > self.n_selected
             self.support, self.n_selected, self.worst_margin = support.copy(), size, worst

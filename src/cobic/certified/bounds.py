@@ -33,6 +33,8 @@ from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
 PRECISION = 1 << 30
+_FEW_COUNTS = 1 << 15
+_BLOCK = 256
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -51,21 +53,36 @@ class Cut:
     """
 
     def __init__(self, problem: Problem, multipliers: Integers, at: Integers) -> None:
-        self.multipliers, self._soft = multipliers, problem.soft
+        self.multipliers, self._problem = multipliers, problem
         self.size = float(multipliers.sum())
-        weights: Floats = multipliers.astype(np.float64) * multiplier_unit(problem)
-        pull = problem.comparisons.pull(weights)
-        self.scores = class_scores(problem, pull)
+        weights = self._weights()
+        self._scores: Floats | None = None
         self.offset = float((weights.sum(axis=1) * problem.alpha).sum())
+        scores = self.scores
         self.prefix_means = [
             _prefix_means(
-                self.scores[members[~problem.required[members]]], self.scores[members[problem.required[members]]]
+                scores[members[~problem.required[members]]], scores[members[problem.required[members]]]
             )
             for members in problem.features_of_class
         ]
         self.error = rounding_error(problem, weights)
         self.slope = self._slope(at)
-        self._tables: dict[int, tuple[int, list[Floats]]] = {}
+        self._tables: dict[int, RangeMaxima] = {}
+
+    @property
+    def scores(self) -> Floats:
+        """Score e_i of each feature; computed anew if it was released."""
+        if self._scores is None:
+            self._scores = class_scores(self._problem, self._problem.comparisons.pull(self._weights()))
+        return self._scores
+
+    def release(self) -> None:
+        """Give the memory of the scores back; what is known about counts stays."""
+        self._scores = None
+
+    def _weights(self) -> Floats:
+        weights: Floats = self.multipliers.astype(np.float64) * multiplier_unit(self._problem)
+        return weights
 
     def values(self, counts: Integers) -> Floats:
         """v(n) for count vectors (B, k)."""
@@ -98,15 +115,13 @@ class Cut:
     def _maxima(self, cls: int, low: Integers, high: Integers) -> Floats:
         """Maxima of P_r(n) − σ n over intervals of counts."""
         first = int(low.min())
-        if cls not in self._tables or self._tables[cls][0] > first:
-            counts = np.arange(first, self.prefix_means[cls].size + 1)
-            self._tables[cls] = (first, _running_maxima(self.prefix_means[cls][first - 1 :] - self.slope * counts))
-        start, levels = self._tables[cls]
-        return _range_maxima(levels, low - start, high - start)
+        if cls not in self._tables or self._tables[cls].first > first:
+            self._tables[cls] = RangeMaxima(self.prefix_means[cls], self.slope, first)
+        return self._tables[cls].over(low, high)
 
     def _slope(self, at: Integers) -> float:
         """Common slope of the P_r near the counts at which the multipliers are best; not above zero."""
-        if self._soft:
+        if self._problem.soft:
             return -1.0  # then P_r(n) − σ n is what a class adds to the objective
         slopes = []
         for means, n in zip(self.prefix_means, at, strict=True):
@@ -153,21 +168,50 @@ def _prefix_means(free: Floats, required: Floats) -> Floats:
     return np.concatenate([np.full(max(0, required.size - 1), -np.inf), sums / counts])
 
 
-def _running_maxima(values: Floats) -> list[Floats]:
-    """Maxima over all runs of 1, 2, 4, … values."""
-    levels = [values]
-    while (1 << len(levels)) <= values.size:
-        half = 1 << (len(levels) - 1)
-        levels.append(np.maximum(levels[-1][:-half], levels[-1][half:]))
-    return levels
+class RangeMaxima:
+    """Maxima of P(n) − σ n over ranges of counts n, at once for many ranges.
 
+    The maxima of blocks of counts are kept, and those of all runs of 1, 2, 4, … blocks; the rest of a range is looked up.
 
-def _range_maxima(levels: list[Floats], low: Integers, high: Integers) -> Floats:
-    """Maxima over index ranges [low, high], by two overlapping runs of a power of two."""
-    level = np.floor(np.log2(high - low + 1)).astype(int)
-    result = np.empty(low.size)
-    for depth in np.unique(level):
-        part = level == depth
-        run = levels[depth]
-        result[part] = np.maximum(run[low[part]], run[high[part] - (1 << depth) + 1])
-    return result
+    Parameters
+    ----------
+    means : ndarray
+        P(1), P(2), ….
+    slope : float
+        The σ.
+    first : int
+        The smallest count that will be asked for.
+    """
+
+    def __init__(self, means: Floats, slope: float, first: int) -> None:
+        self._means, self._slope, self.first = means, slope, first
+        self._block = 1 if means.size - first < _FEW_COUNTS else _BLOCK
+        counts = np.arange(first, means.size + 1)
+        starts = np.arange(0, counts.size, self._block)
+        self._levels = [np.maximum.reduceat(means[first - 1 :] - slope * counts, starts)]
+        while (1 << len(self._levels)) <= starts.size:
+            half = 1 << (len(self._levels) - 1)
+            self._levels.append(np.maximum(self._levels[-1][:-half], self._levels[-1][half:]))
+
+    def over(self, low: Integers, high: Integers) -> Floats:
+        """Maxima over the ranges from `low` to `high`, both included, (B,)."""
+        begin, end = low - self.first, high - self.first
+        if self._block == 1:
+            return self._over_blocks(begin, end)
+        first, last = -(-begin // self._block), (end + 1) // self._block - 1
+        result = np.full(low.size, -np.inf)
+        whole = first <= last
+        result[whole] = self._over_blocks(first[whole], last[whole])
+        for edge in (begin, np.maximum(end - self._block + 1, begin)):
+            places = np.minimum(edge[:, None] + np.arange(self._block), end[:, None]) + self.first
+            np.maximum(result, (self._means[places - 1] - self._slope * places).max(axis=1), out=result)
+        return result
+
+    def _over_blocks(self, first: Integers, last: Integers) -> Floats:
+        """Maxima over ranges of blocks, by two overlapping runs of a power of two."""
+        level = np.floor(np.log2(last - first + 1)).astype(int)
+        result = np.empty(first.size)
+        for depth in np.unique(level):
+            part, run = level == depth, self._levels[depth]
+            result[part] = np.maximum(run[first[part]], run[last[part] - (1 << depth) + 1])
+        return result

@@ -133,6 +133,24 @@ class Brancher:
         counts: Integers = wanted
         return counts
 
+    def least_excluded(self, total: int, *, or_more: bool) -> int:
+        """The smallest total, up to a given one, that the last multipliers alone exclude with all that is above it."""
+        if not self.cuts:
+            return total
+        cut, least, step = self.cuts[-1], int(self.least.sum()), 1
+
+        def gone(total: int) -> bool:
+            low, high, alive = _tightened(self.least[None, :], self.sizes[None, :], Slice(total, or_more))
+            return not alive[0] or bool(cut.excludes(cut.box_values(low, high, total))[0])
+
+        while total - step >= least and gone(total - step):
+            total, step = total - step, 2 * step
+        while step > 1:
+            step //= 2
+            if total - step >= least and gone(total - step):
+                total -= step
+        return total
+
     def _visit(self, work: "_Work", point: Integers) -> bool:
         """Solve the relaxation at a point; False if the budget ran out."""
         solution = self._relaxation.solve(point)
@@ -140,7 +158,9 @@ class Brancher:
             return False
         self.cuts.append(solution.cut)
         work.apply(len(self.cuts) - 1)
-        if not solution.excluded:
+        if solution.excluded:
+            solution.cut.release()
+        else:
             work.add_open(solution)
         return True
 

@@ -154,17 +154,16 @@ class _Tree:
         self._shape = (problem.n_samples, per_sample)
         self._row_scale = problem.row_scale()[sample]
         self._effects = problem.columns(self._features).T[:, sample] * coefficients[self._of]
-        sums = problem.sums(problem.constraints.pooled(self._fixed_in.astype(np.float64)))
+        sums = self._search._relaxation.standing_sums(self._fixed_in)
         self._base = problem.comparisons.margins(sums / self._counts).ravel()
         self._already = problem.counts(self._fixed_in)
         self._safe = np.repeat(problem.margin_errors, per_sample)
 
-    def _tight_rows(self, point: CountSolution) -> Integers:
+    @staticmethod
+    def _tight_rows(point: CountSolution) -> Integers:
         """The comparisons that matter: those with a multiplier, and as many again that come next."""
-        problem = self._search._problem
-        margins = problem.comparisons.margins(problem.sums(point.x) / self._counts).ravel()
         weighted = np.flatnonzero(point.cut.multipliers.ravel())
-        return np.union1d(weighted, np.argsort(margins, kind="stable")[: 2 * weighted.size + 4])
+        return np.union1d(weighted, np.argsort(point.margins, kind="stable")[: 2 * weighted.size + 4])
 
     def _add_missing_rows(self, x: Floats) -> bool:
         """Take comparisons into the program that a solution violates; tell whether there were any."""

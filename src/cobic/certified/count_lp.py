@@ -11,6 +11,7 @@ it can end early, because only the sign matters: the program over some features 
 positive, and its multipliers prove s ≤ 0 as soon as the bound of :mod:`cobic.certified.bounds` is not.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,11 @@ from cobic.program import LinearProgram
 
 _AROUND = 60
 _INCOMING = 120
+_MANY_FEATURES = 50_000
+_MOST = 4.0
+_FEW_CHANGES = 1000
+_SHARP = 0.2
+_PATIENCE = 6
 _FEW_ROWS = 1500
 _INCOMING_ROWS = 400
 
@@ -38,6 +44,8 @@ class CountSolution:
         The counts.
     margin : float
         Worst margin of `x`.
+    margins : ndarray of shape (n_samples * n_comparisons,)
+        All its margins.
     x : ndarray of shape (n_features,)
         A fractional selection with these counts.
     cut : Cut
@@ -48,6 +56,7 @@ class CountSolution:
 
     counts: Integers
     margin: float
+    margins: Floats
     x: Floats
     cut: Cut
     excluded: bool
@@ -97,6 +106,8 @@ class CountRelaxation:
         self._sample = np.repeat(np.arange(problem.n_samples), per_sample)
         self._coefficients = [problem.comparisons.coefficients(cls).ravel() for cls in range(problem.n_classes)]
         self._scores: Floats | None = None
+        self._standing: tuple[Bools, Floats] | None = None
+        self._around, self._incoming = _in_play(problem.n_features)
         self._rows: Integers | None = None if self._sample.size <= _FEW_ROWS else self._hardest_rows()
 
     def _hardest_rows(self) -> Integers:
@@ -116,24 +127,63 @@ class CountRelaxation:
         """
         nothing = np.zeros(self._problem.n_features, dtype=np.bool_)
         inside, fixed = self._partition(counts, self._problem.required, nothing)
-        while True:
+        least = float(self._problem.margin_errors.max())
+        for rounds in itertools.count():
             features = np.concatenate([members[inside[members]] for members in self._problem.features_of_class])
             solved = self._solve_over(features, fixed, counts)
             if solved is None:
                 return None
             x, cut, thresholds = solved
             self._scores = cut.scores
-            margins = self._problem.comparisons.margins(self._problem.sums(x) / counts).ravel()
+            margins = self._problem.comparisons.margins(self._sums(fixed, features, x) / counts).ravel()
             margin = float(margins.min())
-            excluded = bool(cut.excludes(cut.values(counts[None, :]))[0])
-            known = excluded or margin > float(self._problem.margin_errors.max())
+            value = float(cut.values(counts[None, :])[0])
+            excluded = bool(cut.excludes(np.array([value]))[0])
+            if excluded:  # multipliers far from the best ones exclude little more than these counts
+                known = rounds >= _PATIENCE or value / cut.size - margin <= -_SHARP * margin
+            else:
+                known = margin > least
             incoming = self._wrongly_fixed(cut.scores, thresholds, inside, fixed)
             missing = self._lower_rows(margins)
             if (known and not to_optimality) or (incoming.size == 0 and missing.size == 0):
-                return CountSolution(counts, margin, x, cut, excluded)
+                return CountSolution(counts, margin, margins, x, cut, excluded)
             inside[incoming] = True
             fixed[incoming] = False
             self._rows = None if self._rows is None else np.union1d(self._rows, missing)
+        return None
+
+    def standing_sums(self, fixed: Bools) -> Floats:
+        """Sums (n, k) over the features that are fixed: those of the last time, less and more what has changed.
+
+        A pass over the data is dear where they are large, and few features change from one program to the next.
+
+        Parameters
+        ----------
+        fixed : ndarray of bool, shape (n_features,)
+            The features.
+        """
+        problem = self._problem
+        if self._standing is not None:
+            before, sums = self._standing
+            changed = np.flatnonzero(before != fixed)
+            if changed.size <= _FEW_CHANGES:
+                sums = sums + self._class_sums(changed, np.where(fixed[changed], 1.0, -1.0))
+                self._standing = (fixed.copy(), sums)
+                return sums
+        sums = problem.sums(problem.constraints.pooled(fixed.astype(np.float64)))
+        self._standing = (fixed.copy(), sums)
+        return sums
+
+    def _class_sums(self, features: Integers, weights: Floats) -> Floats:
+        """Weighted sums (n, k) over a few features."""
+        problem = self._problem
+        by_class = np.zeros((features.size, problem.n_classes))
+        by_class[np.arange(features.size), problem.feature_classes[features]] = weights
+        return problem.columns(features) @ by_class
+
+    def _sums(self, fixed: Bools, features: Integers, x: Floats) -> Floats:
+        """Sums (n, k) of a selection that differs from the fixed features in a few only."""
+        return self.standing_sums(fixed) + self._class_sums(features, x[features])
 
     def _lower_rows(self, margins: Floats) -> Integers:
         """Comparisons outside the program that are below the worst one in it, the lowest first."""
@@ -154,8 +204,8 @@ class CountRelaxation:
             fixed[members[decided_in[members]]] = True
             free, n = members[~(decided_in | decided_out)[members]], int(n_class - decided_in[members].sum())
             order = free[np.argsort(-scores[free], kind="stable")]
-            fixed[order[: max(0, n - _AROUND)]] = True
-            inside[order[max(0, n - _AROUND) : n + _AROUND]] = True
+            fixed[order[: max(0, n - self._around)]] = True
+            inside[order[max(0, n - self._around) : n + self._around]] = True
         return inside, fixed
 
     def _starting_scores(self, counts: Integers) -> Floats:
@@ -181,7 +231,7 @@ class CountRelaxation:
         multipliers = np.zeros(self._sample.size)
         multipliers[rows] = np.maximum(solution.duals[: rows.size], 0.0) / self._scale[self._sample[rows]]
         whole, factor = whole_numbers(multipliers.reshape(problem.n_samples, -1))
-        return x, Cut(problem, whole, counts), -solution.duals[rows.size :] * counts * factor
+        return x, Cut(problem, whole, counts), -solution.duals[rows.size :] * (counts / size_of(counts)) * factor
 
     def program(
         self, features: Integers, fixed: Bools, counts: Integers, rows: Integers | None = None
@@ -213,13 +263,12 @@ class CountRelaxation:
         for cls, coefficients in enumerate(self._coefficients):
             involved, mine = np.flatnonzero(coefficients[rows]), classes == cls
             size = int(mine.sum())
-            weights = coefficients[rows[involved]] / (counts[cls] * scale[involved])
+            weights = coefficients[rows[involved]] * (size_of(counts) / counts[cls]) / scale[involved]
             block = gathered[mine][:, sample[involved]] * weights
             values.append(np.hstack([block, np.ones((size, 1))]).ravel())
             places.append(np.tile(np.append(involved, rows.size + cls), size))
             lengths.append(np.full(size, involved.size + 1))
-        standing = problem.sums(problem.constraints.pooled(fixed.astype(np.float64)))
-        already = problem.comparisons.margins(standing / counts).ravel()[rows]
+        already = problem.comparisons.margins(self.standing_sums(fixed) / counts).ravel()[rows]
         left = counts - problem.counts(fixed)
         return LinearProgram(
             starts=np.concatenate([[0], np.cumsum(np.concatenate([*lengths, extra.lengths]))]).astype(np.int32),
@@ -228,7 +277,7 @@ class CountRelaxation:
             gain=np.append(np.zeros(features.size), extra.gain),
             lower=np.append(np.zeros(features.size), extra.lower),
             upper=np.append(np.ones(features.size), np.full(extra.gain.size, np.inf)),
-            row_lower=np.concatenate([-already / scale, left]),
+            row_lower=np.concatenate([-already * (size_of(counts) / scale), left]),
             row_upper=np.concatenate([np.full(rows.size, np.inf), left]),
         )
 
@@ -241,7 +290,16 @@ class CountRelaxation:
         wrong[inside | ~problem.selectable | problem.required] = -np.inf
         tolerance = 1e-9 * float(np.abs(scores).max())
         candidates = np.flatnonzero(wrong > tolerance)
-        return candidates[np.argsort(-wrong[candidates], kind="stable")[:_INCOMING]]
+        return candidates[np.argsort(-wrong[candidates], kind="stable")[: self._incoming]]
+
+
+def _in_play(n_features: int) -> tuple[int, int]:
+    """How many features on each side of a threshold are in a program at first, and how many may come in at a time.
+
+    A pass over many features costs more than a larger program.
+    """
+    factor = min(max(n_features / _MANY_FEATURES, 1.0), _MOST)
+    return int(_AROUND * factor), int(_INCOMING * factor)
 
 
 def round_to_counts(problem: Problem, x: Floats, counts: Integers) -> Bools:
@@ -250,6 +308,14 @@ def round_to_counts(problem: Problem, x: Floats, counts: Integers) -> Bools:
     for members, n in zip(problem.features_of_class, counts, strict=True):
         support[members[np.argsort(-x[members], kind="stable")[: int(n)]]] = True
     return support
+
+
+def size_of(counts: Integers) -> float:
+    """By what the rows of a program are multiplied: then a feature counts about as much as its value, not 1/n_r of it.
+
+    Otherwise what a single feature does among hundreds of thousands would be less than the solver's tolerance.
+    """
+    return float(counts.mean())
 
 
 def whole_numbers(multipliers: Floats) -> tuple[Integers, float]:

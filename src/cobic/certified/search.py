@@ -118,28 +118,36 @@ class CertifiedSearch:
         return max(self._incumbent.n_selected, self._least)
 
     def _find_bound(self, guess: int) -> None:
-        """Bracket the smallest total that multipliers exclude: by growing steps, then by halving."""
+        """Bracket the smallest total that multipliers exclude.
+
+        Multipliers found at one total exclude, as a rule, smaller ones, too: the smallest of them is the next guess, as
+        in Newton's method. Where that leads on slowly, by growing steps, then by halving.
+        """
         low, high = self._floor, self._problem.n_selectable + 1
-        probe, step, bracketed = guess + 1, 1, [False, False]
+        probe, step, bracketed = guess + 1, 1, False
         while high - low > 1 and not self._budget.exhausted():
             probe = min(max(probe, low + 1), high - 1)
             slice_ = self._settle_from(probe)
             if slice_.excluded:
-                high, bracketed[1] = probe, True
-                self._excluded[probe] = slice_
-                self._lower_bound_to(high - 1)
+                high, step = self._exclude_from(probe, slice_), 2 * step
             elif slice_.open_points:
-                low, bracketed[0] = probe, True
                 counts = slice_.open_points[0].counts
-                self._near = counts / counts.sum()
+                self._near, low, bracketed, step = counts / counts.sum(), probe, True, 1
+                high = self._exclude_from(high, None)
             else:
                 return
             low = max(low, self._floor)
-            if all(bracketed):
-                probe = (low + high) // 2
-            else:
-                probe = high - step if bracketed[1] else low + step
-                step *= 2
+            probe = max(high - step, (low + high) // 2) if bracketed else high - step
+
+    def _exclude_from(self, total: int, slice_: Slice | None) -> int:
+        """Take the smallest total that multipliers exclude as the bound; it is at most one that is excluded anyway."""
+        least = self._brancher.least_excluded(total, or_more=self._or_more)
+        if least < total:
+            total, slice_ = least, self._settle_from(least)
+        if slice_ is not None:
+            self._excluded[total] = slice_
+            self._lower_bound_to(total - 1)
+        return total
 
     def _settle_from(self, total: int) -> Slice:
         """Settle a total and all above it."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from cobic.budget import Budget
 from cobic.certified.bounds import PRECISION, Cut
-from cobic.certified.count_lp import CountRelaxation, Extra
+from cobic.certified.count_lp import CountRelaxation, Extra, size_of
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
@@ -120,7 +120,7 @@ class SoftRelaxation(CountRelaxation):
             np.maximum(solution.duals[: kept.size], 0.0) * self._typical / self._scale[self._sample[kept]]
         )
         whole = _within_price(multipliers.reshape(problem.n_samples, -1))
-        thresholds = -solution.duals[kept.size :] * counts * price
+        thresholds = -solution.duals[kept.size :] * (counts / size_of(counts)) * price
         return problem.constraints.pooled(x), Cut(problem, whole, counts), thresholds
 
 

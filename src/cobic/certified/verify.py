@@ -25,7 +25,7 @@ from cobic.problem import Problem
 FORMAT, VERSION = "cobic-certificate", 2
 PRECISION = 1 << 30
 _EPS = float(np.finfo(np.float64).eps)
-_ROWS_AT_ONCE = 256
+_CELLS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,10 @@ def checksum(certificate: dict[str, Any]) -> str:
 def data_digest(problem: Problem) -> dict[str, Any]:
     """Shape of the data and SHA-256 of their values (float64, little-endian, by sample) and class indices (int64)."""
     digest = hashlib.sha256()
-    for start in range(0, problem.n_samples, _ROWS_AT_ONCE):
-        rows = problem.matrix.rows(np.arange(start, min(start + _ROWS_AT_ONCE, problem.n_samples)))
-        digest.update(np.ascontiguousarray(rows + 0.0, dtype="<f8").tobytes())  # + 0.0 turns −0 into 0
+    at_once = max(1, _CELLS_AT_ONCE // problem.n_features)
+    for start in range(0, problem.n_samples, at_once):
+        rows = problem.matrix.rows(np.arange(start, min(start + at_once, problem.n_samples)))
+        digest.update(np.ascontiguousarray(rows + 0.0, dtype="<f8"))  # + 0.0 turns −0 into 0
     digest.update(problem.labels.astype("<i8").tobytes())
     return {
         "n_samples": problem.n_samples,
