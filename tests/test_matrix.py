@@ -44,7 +44,7 @@ def test_first_not_finite_is_the_first_in_reading_order(as_kind, numbers):
 
 
 def test_float32_blocks_give_the_same_sums(monkeypatch, numbers):
-    monkeypatch.setattr("cobic.matrix._BLOCK_CELLS", 30)
+    monkeypatch.setattr("cobic.matrix.grid.TILE_CELLS", 30)
     matrix = as_matrix(numbers.astype(np.float32))
     np.testing.assert_allclose(matrix.transposed_products(np.ones((7, 1)))[:, 0], numbers.sum(axis=0), rtol=1e-12)
     assert as_matrix(np.where(np.arange(77).reshape(7, 11) == 60, np.nan, 1.0).astype(np.float32)).first_not_finite()[
