@@ -71,11 +71,14 @@ class StoredArray:
     ) -> None:
         self._handle, self.words, self._turned = handle, words, turned
         self._index = (rows, columns)
-        sizes = [
-            int(size) if part is None else int(part.size) for size, part in zip(handle.shape, self._index, strict=True)
-        ]
+        with reading(words):
+            whole = zip(handle.shape, self._index, strict=True)
+            chunk = getattr(handle, "shards", None) or getattr(handle, "chunks", None) or (1, 1)
+            self.dtype: np.dtype[Any] = np.dtype(handle.dtype)
+        sizes = [int(size) if part is None else int(part.size) for size, part in whole]
         self.shape: tuple[int, int] = (sizes[1], sizes[0]) if turned else (sizes[0], sizes[1])
-        self.dtype: np.dtype[Any] = np.dtype(handle.dtype)
+        self._handle_chunk = (int(chunk[0]), int(chunk[1]))  # what is read at once in any case
+        self._chunk = self._handle_chunk[::-1] if turned else self._handle_chunk
         self._cache = ColumnCache(self.shape[0])
         self._ahead: tuple[int, NDArray[Any]] | None = None
 
@@ -141,12 +144,6 @@ class StoredArray:
         across = min(most // down, max(1, 2 * self._chunk[1] // _tile[1]), -(-self.shape[1] // _tile[1]))
         return down, max(1, across)
 
-    @property
-    def _chunk(self) -> tuple[int, int]:
-        """Rows and columns of what is read at once in any case."""
-        chunk = getattr(self._handle, "shards", None) or getattr(self._handle, "chunks", None) or (1, 1)
-        return (chunk[1], chunk[0]) if self._turned else (chunk[0], chunk[1])
-
     def _fetch(self, rows: Integers | slice, columns: Integers | slice) -> NDArray[Any]:
         """Cells of the handle, read in rectangles of bounded size."""
         near = [max(1, size, _NEAR_BYTES // self.dtype.itemsize) for size in self._handle_chunk]
@@ -162,10 +159,6 @@ class StoredArray:
                     values = np.asarray(self._handle[row_read, column_read])
                     _put(result, row_to, column_to, values[row_from][:, column_from])
         return result
-
-    @property
-    def _handle_chunk(self) -> tuple[int, int]:
-        return (self._chunk[1], self._chunk[0]) if self._turned else self._chunk
 
 
 Places = Integers | slice
