@@ -194,10 +194,7 @@ class Problem:
 
     def sums(self, weights: Floats) -> Floats:
         """For each sample the weighted sum over the features of each class, (n, k)."""
-        by_class = np.zeros((self.n_features, self.n_classes))
-        member = np.flatnonzero(self.feature_classes >= 0)
-        by_class[member, self.feature_classes[member]] = weights[member]
-        return self.matrix.products(by_class)
+        return self.matrix.class_sums(weights, self.feature_classes, self.n_classes)
 
     def means(self, support: ArrayLike) -> Floats:
         """Mean of each sample over the selected features of each class, (n, k); NaN where none is selected."""

@@ -155,8 +155,7 @@ def multiplier_unit(problem: Problem) -> float:
 
 def class_scores(problem: Problem, pull: Floats) -> Floats:
     """Score e_i of each feature: what selecting it adds to n_r·Σ λ·margin; 0 for features in no class."""
-    products = problem.matrix.transposed_products(pull)
-    scores = products[np.arange(problem.n_features), problem.feature_classes]
+    scores = problem.matrix.class_scores(pull, problem.feature_classes)
     return np.where(problem.selectable, problem.constraints.pooled(scores), 0.0)
 
 

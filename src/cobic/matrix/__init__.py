@@ -1,0 +1,16 @@
+"""The few operations cobic needs of a data matrix; no other module asks what X is.
+
+A :class:`Matrix` has samples in rows and features in columns. Arrays in memory, sparse matrices, files and chunks on
+other machines are used as they are: no copy of the whole is made, and sums are accumulated in float64.
+
+A matrix is a grid of *tiles* (of bands, if it is sparse). An operation is a kernel on a tile, and a sum over tiles in
+their order. The grid of a dense matrix follows from its shape alone, so that the same numbers give the same result to
+the last bit, whatever they are stored as and however many threads work on them.
+"""
+
+from cobic.matrix.base import Bools, Floats, Integers, Matrix
+from cobic.matrix.convert import as_matrix
+from cobic.matrix.dense import DenseMatrix
+from cobic.matrix.sparse import SparseMatrix
+
+__all__ = ["Bools", "DenseMatrix", "Floats", "Integers", "Matrix", "SparseMatrix", "as_matrix"]

@@ -1,0 +1,232 @@
+"""What every kind of matrix can do."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]
+Bits = NDArray[np.uint64]
+NotFinite = tuple[int, int, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What one look at all numbers tells.
+
+    Attributes
+    ----------
+    row_peaks, column_peaks : ndarray
+        Largest absolute value of each sample (n,) and of each feature (m,).
+    not_finite : tuple of (int, int, float) or None
+        Row, column and value of the first NaN or infinity.
+    fingerprints : ndarray of uint64, shape (m,), or None
+        The fingerprint of each feature, if it was asked for.
+    """
+
+    row_peaks: Floats
+    column_peaks: Floats
+    not_finite: NotFinite | None
+    fingerprints: Bits | None
+
+
+class Matrix(ABC):
+    """Samples × features, seen through a handful of operations.
+
+    Attributes
+    ----------
+    shape : tuple of (int, int)
+        Number of samples and of features.
+    """
+
+    #: Whether reading the numbers costs so much more than working on them that one look should tell everything.
+    costly = False
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.shape = (int(shape[0]), int(shape[1]))
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What it is, in words: form, type of numbers, and where they are."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Size of the numbers as they are stored, without compression."""
+
+    @abstractmethod
+    def products(self, weights: Floats) -> Floats:
+        """``X @ weights``: (n, g) for feature weights (m, g)."""
+
+    @abstractmethod
+    def transposed_products(self, multipliers: Floats) -> Floats:
+        """``X.T @ multipliers``: (m, g) for sample multipliers (n, g)."""
+
+    @abstractmethod
+    def class_sums(self, weights: Floats, classes: Integers, n_classes: int) -> Floats:
+        """Weighted sums of each sample over the features of each class, (n, k).
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_features,)
+            Weight of each feature.
+        classes : ndarray of int, shape (n_features,)
+            Class of each feature; -1 for a feature in none.
+        n_classes : int
+            Number of classes, k.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            ``products`` of a matrix that has the weight of each feature in the column of its class.
+        """
+
+    @abstractmethod
+    def class_scores(self, pull: Floats, classes: Integers) -> Floats:
+        """For each feature the product with the column of its class, (m,).
+
+        Parameters
+        ----------
+        pull : ndarray of shape (n_samples, n_classes)
+            A multiplier for each sample and class.
+        classes : ndarray of int, shape (n_features,)
+            Class of each feature; -1 for a feature in none.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            ``Σ_j pull[j, classes[i]] · X[j, i]``; 0 for a feature in no class.
+        """
+
+    @abstractmethod
+    def grouped_scores(self, pull: Floats, classes: Integers, groups: Integers) -> Floats:
+        """:meth:`class_scores` of each group of samples by itself, (G, m), in one pass.
+
+        Parameters
+        ----------
+        pull : ndarray of shape (n_samples, n_classes)
+            A multiplier for each sample and class.
+        classes : ndarray of int, shape (n_features,)
+            Class of each feature; -1 for a feature in none.
+        groups : ndarray of int, shape (n_samples,)
+            Group of each sample, from 0 to G − 1; samples of a group lie side by side, in the order of the groups.
+
+        Returns
+        -------
+        ndarray of shape (n_groups, n_features)
+            They add up to `class_scores`.
+        """
+
+    @abstractmethod
+    def rows(self, index: Integers) -> Floats:
+        """Some samples, dense: (len(index), m)."""
+
+    @abstractmethod
+    def columns(self, index: Integers) -> Floats:
+        """Some features, dense: (n, len(index)), each feature in one piece of memory."""
+
+    @abstractmethod
+    def take(self, index: Integers) -> "Matrix":
+        """Some samples, in the same form; of a file or of chunks, a view."""
+
+    def peaks(self) -> tuple[Floats, Floats]:
+        """Largest absolute value of each sample (n,) and of each feature (m,)."""
+        return self._survey.row_peaks, self._survey.column_peaks
+
+    def first_not_finite(self) -> NotFinite | None:
+        """Row, column and value of the first NaN or infinity, or None."""
+        return self._survey.not_finite
+
+    def fingerprints(self) -> Bits:
+        """A number per feature (m,) that depends on its values alone: equal for equal features, else as by chance."""
+        if self.costly and self._survey.fingerprints is not None:
+            return self._survey.fingerprints
+        return self.weighted_bits(fingerprint_weights(self.shape[0]))
+
+    @abstractmethod
+    def weighted_bits(self, weights: Bits) -> Bits:
+        """Sum over the samples of weight × bits of the value, modulo 2⁶⁴, for each feature (m,)."""
+
+    @abstractmethod
+    def survey(self, bit_weights: Bits | None = None) -> Survey:
+        """Look at all numbers once; with `bit_weights` at their :meth:`weighted_bits`, too."""
+
+    @cached_property
+    def _survey(self) -> Survey:
+        return self.survey(fingerprint_weights(self.shape[0]) if self.costly else None)
+
+
+def fingerprint_weights(size: int) -> Bits:
+    """An odd number for each sample, the same ones every time."""
+    return np.random.default_rng(0).integers(1, 1 << 63, size, dtype=np.uint64) | np.uint64(1)
+
+
+def bits_of(values: NDArray[Any]) -> Bits:
+    """The bits of numbers as float64, with one zero only; zeros have none, so that absent entries count nothing."""
+    return (values.astype(np.float64) + 0.0).view(np.uint64)
+
+
+def by_class(weights: Floats, classes: Integers, n_classes: int) -> Floats:
+    """Weights (m, k): that of each feature in the column of its class."""
+    spread = np.zeros((weights.size, n_classes))
+    member = np.flatnonzero(classes >= 0)
+    spread[member, classes[member]] = weights[member]
+    return spread
+
+
+def own_class(products: Floats, classes: Integers) -> Floats:
+    """Of each row (m, k) the entry in the column of its class; 0 for a feature in no class."""
+    own: Floats = products[np.arange(classes.size), classes]
+    own[classes < 0] = 0.0
+    return own
+
+
+def runs(groups: Integers) -> list[tuple[int, slice]]:
+    """The groups of samples that are sorted by group, and where they are."""
+    edges = np.flatnonzero(np.diff(groups, prepend=groups[0] - 1, append=groups[-1] + 1)) if groups.size else [0]
+    return [(int(groups[start]), slice(int(start), int(stop))) for start, stop in pairwise(edges)]
+
+
+class Surveyor:
+    """Puts the surveys of parts of a matrix together.
+
+    Parameters
+    ----------
+    shape : tuple of (int, int)
+        Shape of the whole.
+    with_bits : bool
+        Whether the parts bring weighted bits.
+    """
+
+    def __init__(self, shape: tuple[int, int], *, with_bits: bool) -> None:
+        self._rows, self._columns = np.zeros(shape[0]), np.zeros(shape[1])
+        self._bits = np.zeros(shape[1], dtype=np.uint64) if with_bits else None
+        self._bad: NotFinite | None = None
+
+    def add(self, part: Survey, rows: Any, columns: Any) -> None:
+        """Add a part; the rows and columns it is about are slices, or indices in rising order."""
+        self._rows[rows] = np.maximum(self._rows[rows], part.row_peaks)
+        self._columns[columns] = np.maximum(self._columns[columns], part.column_peaks)
+        if self._bits is not None and part.fingerprints is not None:
+            self._bits[columns] += part.fingerprints
+        if part.not_finite is not None:
+            row, column, value = part.not_finite
+            place = (_at(rows, row), _at(columns, column))
+            if self._bad is None or place < self._bad[:2]:
+                self._bad = (*place, value)
+
+    @property
+    def survey(self) -> Survey:
+        """The survey of the whole."""
+        return Survey(self._rows, self._columns, self._bad, self._bits)
+
+
+def _at(places: Any, local: int) -> int:
+    return (places.start or 0) + local if isinstance(places, slice) else int(places[local])

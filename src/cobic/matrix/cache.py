@@ -1,0 +1,66 @@
+"""Columns that cost a pass over the data, kept for the next time: a search asks for much the same ones each time."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cobic.matrix.base import Floats, Integers
+
+MOST_BYTES = 1 << 28
+
+
+class ColumnCache:
+    """The columns asked for last, within bounds.
+
+    Parameters
+    ----------
+    n_rows : int
+        Length of a column.
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self._n_rows = n_rows
+        self._kept: OrderedDict[int, NDArray[Any]] = OrderedDict()
+        self._bytes = 0
+
+    def columns(self, index: Integers, read: Callable[[Integers], NDArray[Any]]) -> Floats:
+        """Some columns, of which those that are not here are read, all at once.
+
+        Parameters
+        ----------
+        index : ndarray of int
+            The columns, in any order.
+        read : callable
+            Reads columns, given their indices in rising order.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, len(index))
+            The columns, each in one piece of memory.
+        """
+        result = np.empty((self._n_rows, index.size), order="F")
+        wanted = index.tolist()
+        missing = np.unique([column for column in wanted if column not in self._kept]).astype(np.intp)
+        new = read(missing) if missing.size else None
+        place = {int(column): at for at, column in enumerate(missing)}
+        for at, column in enumerate(wanted):
+            if column in self._kept:
+                result[:, at] = self._kept[column]
+                self._kept.move_to_end(column)
+            elif new is not None:
+                result[:, at] = new[:, place[column]]
+        if new is not None:
+            self._keep(missing, new)
+        return result
+
+    def _keep(self, index: Integers, columns: NDArray[Any]) -> None:
+        size = max(1, columns.itemsize * self._n_rows)
+        for at in range(max(0, index.size - MOST_BYTES // size), index.size):
+            self._kept[int(index[at])] = columns[:, at].copy()
+            self._bytes += size
+        while self._bytes > MOST_BYTES:
+            _, old = self._kept.popitem(last=False)
+            self._bytes -= max(1, old.nbytes)

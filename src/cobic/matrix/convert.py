@@ -1,0 +1,218 @@
+"""From whatever a user has to a matrix, without importing the libraries that it may be of."""
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from cobic.errors import InputError
+from cobic.matrix.base import Floats, Matrix
+from cobic.matrix.chunked import ChunkedMatrix
+from cobic.matrix.dense import DenseMatrix
+from cobic.matrix.sparse import SparseMatrix
+from cobic.matrix.stored import RowsOfSparse, StoredArray, StoredSparse
+
+
+def as_matrix(X: Any) -> Matrix:
+    """Look at X as a :class:`Matrix`, without copying it where that can be avoided.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        ndarray of any order and real number type, data frame, nested lists, or any scipy.sparse format; memory map,
+        array of HDF5, Zarr or dask, or the X of an AnnData object that is backed by a file, which are read piece by
+        piece.
+
+    Returns
+    -------
+    Matrix
+        The same numbers behind cobic's operations.
+
+    Raises
+    ------
+    InputError
+        If X is not a table of finite real numbers with at least one row and one column.
+
+    Examples
+    --------
+    >>> as_matrix([[1, 2], [3, 4]]).shape
+    (2, 2)
+    """
+    if isinstance(X, Matrix):
+        return X
+    matrix = _wrap(X)
+    if 0 in matrix.shape:
+        what = "samples" if matrix.shape[0] == 0 else "features"
+        message = f"X has zero {what} (shape {matrix.shape[0]} × {matrix.shape[1]}): there is nothing to select from"
+        raise InputError(message)
+    return matrix
+
+
+def stays_where_it_is(X: Any) -> bool:
+    """Tell whether X is on disk, in chunks, or a matrix already, so that nobody may turn it into an array."""
+    return isinstance(X, (Matrix, StoredArray, StoredSparse, RowsOfSparse, np.memmap)) or _library(X) is not None
+
+
+@singledispatch
+def _wrap(X: Any) -> Matrix:
+    library = _library(X)
+    if library is not None:
+        return _OF_LIBRARY[library](X)
+    to_numpy = getattr(X, "to_numpy", None)  # pandas and polars frames
+    array = to_numpy() if to_numpy is not None else np.asarray(X)
+    return _wrap_array(array)
+
+
+@_wrap.register
+def _wrap_array(array: np.ndarray) -> Matrix:
+    _require_table(array.ndim)
+    if array.dtype.kind not in "biuf":
+        array = _numbers(array)
+    return DenseMatrix(array)
+
+
+@_wrap.register(np.memmap)
+def _wrap_memory_map(array: Any) -> Matrix:
+    _require_table(array.ndim)
+    _require_numbers(array.dtype)
+    return DenseMatrix(StoredArray(array, "in a memory map"))
+
+
+@_wrap.register(StoredArray)
+def _wrap_stored(array: StoredArray) -> Matrix:
+    _require_numbers(array.dtype)
+    return DenseMatrix(array)
+
+
+@_wrap.register(StoredSparse)
+@_wrap.register(RowsOfSparse)
+def _wrap_stored_sparse(array: Any) -> Matrix:
+    _require_sparse_numbers(array.dtype)
+    return SparseMatrix(array)
+
+
+@_wrap.register(sp.spmatrix)
+@_wrap.register(sp.sparray)
+def _wrap_sparse(array: Any) -> Matrix:
+    _require_table(array.ndim)
+    _require_sparse_numbers(array.dtype)
+    return SparseMatrix(array if array.format in ("csr", "csc") else array.tocsr())
+
+
+def _library(X: Any) -> str | None:
+    """The library that X is of, if it is one that keeps numbers elsewhere than in memory."""
+    roots = (cls.__module__.partition(".")[0] for cls in type(X).__mro__)
+    return next((root for root in roots if root in _OF_LIBRARY), None)
+
+
+def _wrap_hdf(X: Any) -> Matrix:
+    if not X:  # so h5py says that the file is closed
+        message = "X is in an HDF5 file that is closed: open it again"
+        raise InputError(message)
+    return _wrap_file(X, "in an HDF5 file")
+
+
+def _wrap_zarr(X: Any) -> Matrix:
+    return _wrap_file(X, "in a Zarr store")
+
+
+def _wrap_file(X: Any, words: str) -> Matrix:
+    if not hasattr(X, "dtype"):
+        return _wrap_stored_sparse(stored_sparse(X, words))
+    _require_table(len(X.shape))
+    return _wrap_stored(StoredArray(X, words))
+
+
+def _wrap_backed(X: Any) -> Matrix:
+    """What anndata makes of a sparse matrix in a file."""
+    group = getattr(X, "group", None)
+    if group is None:
+        message = f"X is of type {type(X).__name__}: give its table of numbers, such as adata.X"
+        raise InputError(message)
+    words = "in an HDF5 file" if _library(group) == "h5py" else "in a Zarr store"
+    if words == "in an HDF5 file" and not group:
+        return _wrap_hdf(group)
+    return _wrap_stored_sparse(stored_sparse(group, words))
+
+
+def stored_sparse(group: Any, words: str) -> StoredSparse:
+    """The sparse matrix in a group of HDF5 or Zarr, as anndata writes it.
+
+    Parameters
+    ----------
+    group : group of HDF5 or Zarr
+        With `data`, `indices` and `indptr`, and attributes that tell form and shape.
+    words : str
+        What it is in, for people.
+
+    Returns
+    -------
+    StoredSparse
+        Nothing of it is read yet but where its lines begin.
+    """
+    attributes = group.attrs
+    form = attributes.get("encoding-type", attributes.get("h5sparse_format", ""))
+    form = str(form.decode() if isinstance(form, bytes) else form).removesuffix("_matrix").removesuffix("_array")
+    shape = attributes.get("shape", attributes.get("h5sparse_shape", ()))
+    if form not in ("csr", "csc") or len(shape) != 2:
+        message = f"X is a group {words}, but no csr or csc matrix as anndata writes it: give the array in it"
+        raise InputError(message)
+    return StoredSparse(group, "csr" if form == "csr" else "csc", (int(shape[0]), int(shape[1])), words)
+
+
+def _wrap_dask(X: Any) -> Matrix:
+    _require_table(X.ndim)
+    if any(size != size for size in X.shape):
+        message = "X is a dask array of chunks of unknown size: call X.compute_chunk_sizes() first"
+        raise InputError(message)
+    _require_numbers(X.dtype)
+    return ChunkedMatrix(X)
+
+
+_OF_LIBRARY: dict[str, Callable[[Any], Matrix]] = {
+    "anndata": _wrap_backed,
+    "dask": _wrap_dask,
+    "h5py": _wrap_hdf,
+    "zarr": _wrap_zarr,
+}
+
+
+def _require_table(ndim: int) -> None:
+    if ndim != 2:
+        message = f"X has {ndim} dimension(s), not 2: give a table with samples in rows and features in columns"
+        raise InputError(message)
+
+
+def _require_numbers(dtype: Any) -> None:
+    if np.dtype(dtype).kind not in "biuf":
+        message = f"X has numbers of type {dtype}, not real numbers"
+        raise InputError(message)
+
+
+def _require_sparse_numbers(dtype: Any) -> None:
+    if dtype.kind not in "biuf":
+        message = f"X is a sparse matrix of {dtype}, not of real numbers"
+        raise InputError(message)
+
+
+def _numbers(array: NDArray[Any]) -> Floats:
+    if array.dtype.kind in "OUS":
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):
+            row, column = next(cell for cell in np.ndindex(*array.shape) if not _is_number(array[cell]))
+            message = f"X[{row}, {column}] is {array[row, column]!r}, not a number: leave text columns out of X"
+            raise InputError(message) from None
+    _require_numbers(array.dtype)
+    raise AssertionError  # pragma: no cover
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return cell is None
+    return True

@@ -1,0 +1,82 @@
+"""Work on the parts of a matrix with several threads, and take the results in the order of the parts."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_here = threading.local()
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The BLAS; to look for it costs a thousand times as much as to set its threads."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+def n_threads() -> int:
+    """As many threads as linear algebra may use here: who limits these, by whatever means, limits ours."""
+    if getattr(_here, "is_part", False):
+        return 1
+    return max((library.num_threads for library in _blas().lib_controllers), default=1)
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Start no threads from the present one: others like it are at work."""
+    before = getattr(_here, "is_part", False)
+    _here.is_part = True
+    try:
+        yield
+    finally:
+        _here.is_part = before
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """One thread for each call of the BLAS, because several calls are under way."""
+    with _blas().limit(limits=1):
+        yield
+
+
+def in_order(work: Callable[[Item], Result], items: Sequence[Item], ahead: int = 2) -> Iterator[Result]:
+    """Results of a function for some items, in their order, whoever computes them.
+
+    Parameters
+    ----------
+    work : callable
+        What to do with an item; it should spend its time outside of Python.
+    items : sequence
+        The items.
+    ahead : int
+        How many results may be waiting, for each thread.
+
+    Yields
+    ------
+    object
+        The next result.
+    """
+    threads = min(n_threads(), len(items))
+    if threads < 2:
+        yield from map(work, items)
+        return
+    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > ahead * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

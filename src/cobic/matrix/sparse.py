@@ -1,0 +1,301 @@
+"""Sparse matrices: bands of rows (csr) or of columns (csc); absent entries are zeros, and nothing is made dense."""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, Literal, Protocol, Self, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, Surveyor, bits_of, by_class, own_class, runs
+from cobic.matrix.cache import ColumnCache
+from cobic.matrix.grid import TILE_CELLS, bands
+from cobic.matrix.pool import in_order
+
+Result = TypeVar("Result")
+Form = Literal["csr", "csc"]
+
+_AHEAD_ENTRIES = 8 * TILE_CELLS
+
+
+class SparseSource(Protocol):
+    """Where the entries of a sparse matrix come from."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    form: Form
+    words: str
+    costly: bool
+
+    @property
+    def indptr(self) -> Integers:
+        """Where each row of csr, or column of csc, begins."""
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the entries and their places."""
+
+    def band(self, part: slice) -> Any:
+        """Some rows of csr, or columns of csc, as a scipy matrix of that form with sorted entries, each once."""
+
+    def lines(self, index: Integers) -> Any:
+        """Any rows of csr, or columns of csc."""
+
+    def take(self, index: Integers) -> Self:
+        """Some rows, as a source."""
+
+
+class SparseInMemory:
+    """A scipy csr or csc matrix."""
+
+    words = "in memory"
+    costly = False
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        self._is_clean = bool(array.has_canonical_format)
+        self.shape: tuple[int, int] = (int(array.shape[0]), int(array.shape[1]))
+        self.dtype = array.dtype
+        self.form: Form = array.format
+
+    @property
+    def indptr(self) -> Integers:
+        indptr: Integers = self._array.indptr
+        return indptr
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._array.data.nbytes + self._array.indices.nbytes + self._array.indptr.nbytes)
+
+    def band(self, part: slice) -> Any:
+        start, stop = int(self.indptr[part.start]), int(self.indptr[part.stop])
+        data, indices = self._array.data[start:stop], self._array.indices[start:stop]
+        found = compressed(self.form, data, indices, self.indptr[part.start : part.stop + 1] - start, self.shape)
+        return found if self._is_clean else cleaned(found)
+
+    def lines(self, index: Integers) -> Any:
+        found = self._array[index] if self.form == "csr" else self._array[:, index]
+        return found if self._is_clean else cleaned(found)
+
+    def take(self, index: Integers) -> "SparseInMemory":
+        taken = self._array[index]
+        taken.sum_duplicates()  # rows that are not taken in rising order leave csc unsorted
+        return SparseInMemory(taken)
+
+
+def compressed(form: Form, data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> Any:
+    """A scipy matrix of a few lines of another one, of which nothing is copied but the numbers of large integers."""
+    if max(shape) <= np.iinfo(np.int32).max:
+        indices, indptr = indices.astype(np.int32, copy=False), indptr.astype(np.int32, copy=False)
+    kind = sp.csr_array if form == "csr" else sp.csc_array
+    lines = indptr.size - 1
+    return kind((data, indices, indptr), shape=(lines, shape[1]) if form == "csr" else (shape[0], lines))
+
+
+def cleaned(band: Any) -> Any:
+    """The same with sorted entries, each once."""
+    band = band.copy()
+    band.sum_duplicates()
+    return band
+
+
+class SparseMatrix(Matrix):
+    """A csr or csc matrix.
+
+    Parameters
+    ----------
+    source : scipy sparse matrix or SparseSource
+        In csr or csc format, of real numbers.
+    """
+
+    def __init__(self, source: Any) -> None:
+        self._source: SparseSource = SparseInMemory(source) if sp.issparse(source) else source
+        super().__init__(self._source.shape)
+        self.costly = self._source.costly
+        self._by_rows = self._source.form == "csr"
+        self._cache = ColumnCache(self.shape[0])
+
+    @property
+    def kind(self) -> str:
+        return f"{self._source.form} {self._source.dtype} {self._source.words}"
+
+    @property
+    def nbytes(self) -> int:
+        return self._source.nbytes
+
+    @cached_property
+    def _bands(self) -> list[slice]:
+        return bands(self._source.indptr, self.shape[1] if self._by_rows else self.shape[0])
+
+    @cached_property
+    def _whole(self) -> Any:
+        """All entries of a matrix of one band, ready for use."""
+        return _widened(self._source.band(self._bands[0]))
+
+    def _on_bands(
+        self, kernel: Callable[[Any, slice], Result], *, widen: bool = True
+    ) -> Iterator[tuple[slice, Result]]:
+        """What a kernel makes of each band, in their order; the band has float64 entries unless that is not needed."""
+        if len(self._bands) == 1:
+            yield self._bands[0], kernel(self._whole, self._bands[0])
+            return
+
+        def work(part: slice) -> tuple[slice, Result]:
+            band = self._source.band(part)
+            return part, kernel(_widened(band) if widen else band, part)
+
+        yield from in_order(work, self._bands, ahead=1 if self.costly else 2)
+
+    def _along(self, kernel: Callable[[Any, slice], Floats], size: int, *rest: int) -> Floats:
+        """A result with a line for each line of the bands."""
+        result = np.empty((size, *rest))
+        for part, values in self._on_bands(kernel):
+            result[part] = values
+        return result
+
+    def _across(self, kernel: Callable[[Any, slice], Floats]) -> Floats:
+        """A result to which every band adds."""
+        parts = (values for _, values in self._on_bands(kernel))
+        result = next(parts)
+        for values in parts:
+            result += values
+        return result
+
+    def products(self, weights: Floats) -> Floats:
+        if self._by_rows:
+            return self._along(lambda band, _: band @ weights, self.shape[0], weights.shape[1])
+        return self._across(lambda band, part: band @ weights[part])
+
+    def transposed_products(self, multipliers: Floats) -> Floats:
+        if self._by_rows:
+            return self._across(lambda band, part: band.T @ multipliers[part])
+        return self._along(lambda band, _: band.T @ multipliers, self.shape[1], multipliers.shape[1])
+
+    def class_sums(self, weights: Floats, classes: Integers, n_classes: int) -> Floats:
+        if self._by_rows:
+            return self.products(by_class(weights, classes, n_classes))
+        return self._across(lambda band, part: band @ by_class(weights[part], classes[part], n_classes))
+
+    def class_scores(self, pull: Floats, classes: Integers) -> Floats:
+        if self._by_rows:
+            return self._across(lambda band, part: own_class(band.T @ pull[part], classes))
+        return self._along(lambda band, part: own_class(band.T @ pull, classes[part]), self.shape[1])
+
+    def grouped_scores(self, pull: Floats, classes: Integers, groups: Integers) -> Floats:
+        def kernel(band: Any, part: slice) -> list[tuple[int, Floats]]:
+            mine, of = (pull[part], classes) if self._by_rows else (pull, classes[part])
+            parts = runs(groups[part] if self._by_rows else groups)
+            return [(group, own_class(_lines(band, rows).T @ mine[rows], of)) for group, rows in parts]
+
+        result = np.zeros((int(groups[-1]) + 1, self.shape[1]))
+        for part, found in self._on_bands(kernel):
+            for group, scores in found:
+                result[group, self._columns_of(part)] += scores
+        return result
+
+    def rows(self, index: Integers) -> Floats:
+        index = np.asarray(index)
+        if self._by_rows:
+            return np.ascontiguousarray(self._source.lines(index).toarray(), dtype=np.float64)
+        if len(self._bands) > 1 and is_range(index):
+            start, block = self._ahead_of(int(index[0]), int(index[-1]) + 1)
+            return np.ascontiguousarray(block[index - start].toarray(), dtype=np.float64)
+        result = np.empty((index.size, self.shape[1]))
+        for part, values in self._on_bands(lambda band, _: band[index].toarray(), widen=False):
+            result[:, part] = values
+        return result
+
+    def _ahead_of(self, start: int, stop: int) -> tuple[int, Any]:
+        """Some rows of a csc matrix as csr, and where they begin: who asks for rows one after the other goes on so."""
+        begin, block = self.__dict__.get("_read_ahead", (0, None))
+        if block is None or not begin <= start <= stop <= begin + block.shape[0]:
+            per_row = max(1, int(self._source.indptr[-1]) // self.shape[0])
+            stop = min(self.shape[0], max(stop, start + _AHEAD_ENTRIES // per_row))
+            parts = [found for _, found in self._on_bands(lambda band, _: band[start:stop], widen=False)]
+            begin, block = self._read_ahead = start, sp.hstack(parts, format="csr")
+        return begin, block
+
+    def columns(self, index: Integers) -> Floats:
+        index = np.asarray(index)
+        if not self._by_rows:
+            return np.asfortranarray(self._source.lines(index).toarray(), dtype=np.float64)
+        if len(self._bands) == 1:
+            return np.asfortranarray(self._whole[:, index].toarray())
+        return self._cache.columns(index, self._read_columns)
+
+    def _read_columns(self, index: Integers) -> Floats:
+        result = np.empty((self.shape[0], index.size), order="F")
+        for part, values in self._on_bands(lambda band, _: band[:, index].toarray(), widen=False):
+            result[part] = values
+        return result
+
+    def take(self, index: Integers) -> Matrix:
+        return SparseMatrix(self._source.take(index))
+
+    def weighted_bits(self, weights: Bits) -> Bits:
+        result = np.zeros(self.shape[1], dtype=np.uint64)
+        for part, values in self._on_bands(lambda band, part: _weighted_bits(band, self._of_rows(weights, part))):
+            result[self._columns_of(part)] += values
+        return result
+
+    def survey(self, bit_weights: Bits | None = None) -> Survey:
+        def kernel(band: Any, part: slice) -> Survey:
+            return _survey(band, None if bit_weights is None else self._of_rows(bit_weights, part))
+
+        whole = Surveyor(self.shape, with_bits=bit_weights is not None)
+        for part, found in self._on_bands(kernel):
+            whole.add(found, *((part, slice(None)) if self._by_rows else (slice(None), part)))
+        return whole.survey
+
+    def _of_rows(self, values: Bits, part: slice) -> Bits:
+        return values[part] if self._by_rows else values
+
+    def _columns_of(self, part: slice) -> slice:
+        return slice(None) if self._by_rows else part
+
+
+def is_range(index: Integers) -> bool:
+    """Tell whether indices are one after the other, upwards."""
+    return index.size > 0 and int(index[-1]) - int(index[0]) == index.size - 1 and bool((np.diff(index) == 1).all())
+
+
+def _lines(band: Any, rows: slice) -> Any:
+    """Some rows of a band; all of them without a copy."""
+    return band if rows == slice(0, band.shape[0]) else band[rows]
+
+
+def _widened(band: Any) -> Any:
+    return band if band.dtype == np.float64 else band.astype(np.float64)
+
+
+def _places(band: Any) -> tuple[Integers, Integers]:
+    """Row and column of each entry."""
+    lines = np.repeat(np.arange(band.indptr.size - 1), np.diff(band.indptr))
+    return (lines, band.indices) if band.format == "csr" else (band.indices, lines)
+
+
+def _weighted_bits(band: Any, weights: Bits) -> Bits:
+    rows, columns = _places(band)
+    result = np.zeros(band.shape[1], dtype=np.uint64)
+    np.add.at(result, columns, bits_of(band.data) * weights[rows])
+    return result
+
+
+def _survey(band: Any, bit_weights: Bits | None) -> Survey:
+    size = np.abs(band.data)
+    lines, others = np.zeros(band.indptr.size - 1), np.zeros(band.shape[1 if band.format == "csr" else 0])
+    filled = np.flatnonzero(np.diff(band.indptr))
+    if filled.size:
+        lines[filled] = np.maximum.reduceat(size, band.indptr[filled])
+        with np.errstate(invalid="ignore"):  # NaN is what is looked for
+            np.maximum.at(others, band.indices, size)
+    rows, columns = (lines, others) if band.format == "csr" else (others, lines)
+    bits = None if bit_weights is None else _weighted_bits(band, bit_weights)
+    return Survey(rows, columns, None if np.isfinite(lines).all() else _first_not_finite(band), bits)
+
+
+def _first_not_finite(band: Any) -> NotFinite:
+    bad = np.flatnonzero(~np.isfinite(band.data))
+    rows, columns = (places[bad] for places in _places(band))
+    first = np.lexsort((columns, rows))[0]
+    return int(rows[first]), int(columns[first]), float(band.data[bad[first]])

@@ -1,0 +1,341 @@
+"""Matrices on disk, as they are: arrays of HDF5, Zarr and memory maps, and the sparse matrices of anndata's files.
+
+The libraries are not imported here: the user's X brings what is needed of them.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from cobic.errors import InputError
+from cobic.matrix.base import Integers
+from cobic.matrix.cache import ColumnCache
+from cobic.matrix.grid import bands
+from cobic.matrix.sparse import Form, cleaned, compressed, is_range
+
+_READ_CELLS = 1 << 23
+_WIDEST_READ = 1 << 16
+_BLOCK_BYTES = 1 << 27
+_NEAR_BYTES = 1 << 12
+_AHEAD_BYTES = 1 << 27
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Say it in one line if the numbers cannot be read any more."""
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        message = f"X cannot be read ({what}): {' '.join(str(error).split())}; is the file closed, moved or damaged?"
+        raise InputError(message) from error
+
+
+class StoredArray:
+    """A dense array on disk, or some of its rows and columns, either way round; nothing is read before it is needed.
+
+    Parameters
+    ----------
+    handle : array of HDF5 or Zarr, or memory map
+        Two dimensions, read by slices.
+    words : str
+        What it is, for people.
+    rows, columns : ndarray of int, optional
+        The part that is meant, in the orientation of the handle.
+    turned : bool
+        Whether rows and columns are exchanged.
+
+    Attributes
+    ----------
+    shape : tuple of (int, int)
+        Rows and columns of the part, turned or not.
+    dtype : dtype
+        Of the numbers.
+    """
+
+    ndim = 2
+    costly = True
+
+    def __init__(
+        self,
+        handle: Any,
+        words: str,
+        *,
+        rows: Integers | None = None,
+        columns: Integers | None = None,
+        turned: bool = False,
+    ) -> None:
+        self._handle, self.words, self._turned = handle, words, turned
+        self._index = (rows, columns)
+        with reading(words):
+            whole = zip(handle.shape, self._index, strict=True)
+            chunk = getattr(handle, "shards", None) or getattr(handle, "chunks", None) or (1, 1)
+            self.dtype: np.dtype[Any] = np.dtype(handle.dtype)
+        sizes = [int(size) if part is None else int(part.size) for size, part in whole]
+        self.shape: tuple[int, int] = (sizes[1], sizes[0]) if turned else (sizes[0], sizes[1])
+        self._handle_chunk = (int(chunk[0]), int(chunk[1]))  # what is read at once in any case
+        self._chunk = self._handle_chunk[::-1] if turned else self._handle_chunk
+        self._cache = ColumnCache(self.shape[0])
+        self._ahead: tuple[int, NDArray[Any]] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the numbers, without compression."""
+        return self.shape[0] * self.shape[1] * self.dtype.itemsize
+
+    @property
+    def T(self) -> "StoredArray":
+        """The same with rows and columns exchanged."""
+        rows, columns = self._index
+        return StoredArray(self._handle, self.words, rows=rows, columns=columns, turned=not self._turned)
+
+    def take(self, index: Integers) -> "StoredArray":
+        """Some rows; nothing is read."""
+        axis = 1 if self._turned else 0
+        before = self._index[axis]
+        parts = list(self._index)
+        parts[axis] = np.asarray(index) if before is None else before[index]
+        return StoredArray(self._handle, self.words, rows=parts[0], columns=parts[1], turned=self._turned)
+
+    def __getitem__(self, index: Integers) -> "StoredArray":
+        return self.take(index)
+
+    def read(self, rows: slice, columns: slice) -> NDArray[Any]:
+        """A rectangle."""
+        wanted = (columns, rows) if self._turned else (rows, columns)
+        places = [_places(part, index) for part, index in zip(wanted, self._index, strict=True)]
+        found = self._fetch(*places)
+        return found.T if self._turned else found
+
+    def rows(self, index: Integers) -> NDArray[Any]:
+        """Some rows; of rows one after the other also the next ones are read, because they are asked for next."""
+        index = np.asarray(index)
+        if not is_range(index):
+            return self.take(index).read(slice(0, index.size), slice(0, self.shape[1]))
+        start, stop = int(index[0]), int(index[-1]) + 1
+        if self._ahead is None or not self._ahead[0] <= start <= stop <= self._ahead[0] + len(self._ahead[1]):
+            whole = slice(start, max(stop, self._end_of_chunk(stop)))
+            self._ahead = start, self.read(whole, slice(0, self.shape[1]))
+        first, values = self._ahead
+        return values[start - first : stop - first]
+
+    def _end_of_chunk(self, stop: int) -> int:
+        """Where the chunk ends that the row before `stop` is in, or as far as memory allows."""
+        chunk = self._chunk[0]
+        most = _AHEAD_BYTES // max(1, self.shape[1] * self.dtype.itemsize)
+        return min(self.shape[0], -(-stop // chunk) * chunk if chunk <= most else stop)
+
+    def columns(self, index: Integers) -> NDArray[Any]:
+        """Some columns."""
+        return self._cache.columns(np.asarray(index), self._read_columns)
+
+    def _read_columns(self, index: Integers) -> NDArray[Any]:
+        turned = self.T.take(index)
+        return turned.read(slice(0, index.size), slice(0, self.shape[0])).T
+
+    def tiles_per_block(self, _tile: tuple[int, int]) -> tuple[int, int]:
+        """As many tiles as make a few chunks, so that hardly any chunk is unpacked twice, and memory allows."""
+        most = max(1, _BLOCK_BYTES // (_tile[0] * _tile[1] * self.dtype.itemsize))
+        down = min(most, max(1, 2 * self._chunk[0] // _tile[0]), -(-self.shape[0] // _tile[0]))
+        across = min(most // down, max(1, 2 * self._chunk[1] // _tile[1]), -(-self.shape[1] // _tile[1]))
+        return down, max(1, across)
+
+    def _fetch(self, rows: Integers | slice, columns: Integers | slice) -> NDArray[Any]:
+        """Cells of the handle, read in rectangles of bounded size."""
+        near = [max(1, size, _NEAR_BYTES // self.dtype.itemsize) for size in self._handle_chunk]
+        wide = list(_runs(columns, _WIDEST_READ, near[1]))
+        widest = max((read.stop - read.start for read, _, _ in wide), default=1)
+        tall = list(_runs(rows, max(1, _READ_CELLS // widest), self._handle_chunk[0]))
+        with reading(self.words):
+            if len(tall) == len(wide) == 1 and isinstance(rows, slice) and isinstance(columns, slice):
+                return np.asarray(self._handle[rows, columns])
+            result = np.empty((_size(rows), _size(columns)), dtype=self.dtype)
+            for row_read, row_to, row_from in tall:
+                for column_read, column_to, column_from in wide:
+                    values = np.asarray(self._handle[row_read, column_read])
+                    _put(result, row_to, column_to, values[row_from][:, column_from])
+        return result
+
+
+Places = Integers | slice
+Run = tuple[slice, Places, Places]
+
+
+def _places(part: slice, index: Integers | None) -> Places:
+    if index is None:
+        return part
+    chosen = index[part]
+    return slice(int(chosen[0]), int(chosen[-1]) + 1) if is_range(chosen) else chosen
+
+
+def _size(places: Places) -> int:
+    return places.stop - places.start if isinstance(places, slice) else int(places.size)
+
+
+def _put(result: NDArray[Any], rows: Places, columns: Places, values: NDArray[Any]) -> None:
+    if isinstance(rows, np.ndarray) and isinstance(columns, np.ndarray):
+        result[np.ix_(rows, columns)] = values
+    else:
+        result[rows, columns] = values
+
+
+def _runs(places: Places, most: int, near: int) -> Iterator[Run]:
+    """Cut places into ranges to read of at most `most`: what to read, where it goes, and which of it is meant."""
+    if isinstance(places, slice):
+        for start in range(places.start, places.stop, most):
+            stop = min(start + most, places.stop)
+            yield slice(start, stop), slice(start - places.start, stop - places.start), slice(None)
+        return
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    begin = 0
+    for at in range(1, ordered.size + 1):
+        if at == ordered.size or ordered[at] - ordered[at - 1] > near or ordered[at] - ordered[begin] >= most:
+            part = ordered[begin:at]
+            yield slice(int(part[0]), int(part[-1]) + 1), order[begin:at], part - part[0]
+            begin = at
+
+
+class StoredSparse:
+    """A csr or csc matrix on disk in its three parts, or some of its rows.
+
+    Parameters
+    ----------
+    group : group of HDF5 or Zarr
+        It has `data`, `indices` and `indptr`.
+    form : {"csr", "csc"}
+        How it is compressed.
+    shape : tuple of (int, int)
+        Rows and columns.
+    words : str
+        What it is, for people.
+
+    Attributes
+    ----------
+    dtype : dtype
+        Of the entries.
+    """
+
+    ndim = 2
+    costly = True
+
+    def __init__(self, group: Any, form: Form, shape: tuple[int, int], words: str) -> None:
+        with reading(words):
+            self._data, self._indices, pointer = (group[part] for part in ("data", "indices", "indptr"))
+            self.indptr: Integers = np.asarray(pointer[:]).astype(np.int64)
+        self._group, self.form, self.words = group, form, words
+        self.shape: tuple[int, int] = (int(shape[0]), int(shape[1]))
+        self.dtype: np.dtype[Any] = np.dtype(self._data.dtype)
+        self._require_whole()
+
+    def _require_whole(self) -> None:
+        lines = self.shape[0] if self.form == "csr" else self.shape[1]
+        sizes = {int(self._data.shape[0]), int(self._indices.shape[0]), int(self.indptr[-1])}
+        if self.indptr.size != lines + 1 or self.indptr[0] != 0 or np.diff(self.indptr).min() < 0 or len(sizes) > 1:
+            message = f"X is a damaged {self.form} matrix ({self.words}): its parts do not belong together"
+            raise InputError(message)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the entries and their places, without compression."""
+        each = int(self.dtype.itemsize + np.dtype(self._indices.dtype).itemsize)
+        return int(self.indptr[-1]) * each + int(self.indptr.nbytes)
+
+    @property
+    def T(self) -> "StoredSparse":
+        """The same with rows and columns exchanged."""
+        form: Form = "csc" if self.form == "csr" else "csr"
+        return StoredSparse(self._group, form, (self.shape[1], self.shape[0]), self.words)
+
+    def __getitem__(self, index: Integers) -> "StoredSparse | RowsOfSparse":
+        return self.take(index)
+
+    def band(self, part: slice) -> Any:
+        """Some rows of csr, or columns of csc."""
+        start, stop = int(self.indptr[part.start]), int(self.indptr[part.stop])
+        with reading(self.words):
+            data, indices = np.asarray(self._data[start:stop]), np.asarray(self._indices[start:stop])
+        size = self.shape[1 if self.form == "csr" else 0]
+        if indices.size and not (indices.min() >= 0 and indices.max() < size):
+            message = f"X is a damaged {self.form} matrix ({self.words}): it has an index of {size} or more"
+            raise InputError(message)
+        found = compressed(self.form, data, indices, self.indptr[part.start : part.stop + 1] - start, self.shape)
+        return found if found.has_canonical_format else cleaned(found)
+
+    def lines(self, index: Integers) -> Any:
+        """Any rows of csr, or columns of csc."""
+        lines = self.shape[0 if self.form == "csr" else 1]
+        per_line = max(1, int(self.indptr[-1]) // max(1, lines))
+        runs = _runs(np.asarray(index), max(1, _READ_CELLS // per_line), max(1, (1 << 14) // per_line))
+        parts = [(self._pick(self.band(read), places), to) for read, to, places in runs]
+        if not parts:
+            return self._pick(self.band(slice(0, 0)), np.empty(0, dtype=np.intp))
+        found = (sp.vstack if self.form == "csr" else sp.hstack)([part for part, _ in parts], format=self.form)
+        back = np.argsort(np.concatenate([to for _, to in parts]))
+        return found if is_range(back) else self._pick(found, back)
+
+    def _pick(self, band: Any, lines: Any) -> Any:
+        return band[lines] if self.form == "csr" else band[:, lines]
+
+    def take(self, index: Integers) -> "RowsOfSparse":
+        """Some rows; nothing is read."""
+        return RowsOfSparse(self, np.asarray(index))
+
+
+class RowsOfSparse:
+    """Some rows of a sparse matrix on disk.
+
+    Parameters
+    ----------
+    source : StoredSparse
+        The matrix.
+    index : ndarray of int
+        The rows.
+    """
+
+    ndim = 2
+    costly = True
+
+    def __init__(self, source: StoredSparse, index: Integers) -> None:
+        self._source, self._index = source, index
+        self.form, self.dtype, self.words = source.form, source.dtype, source.words
+        self.shape: tuple[int, int] = (int(index.size), source.shape[1])
+
+    @cached_property
+    def indptr(self) -> Integers:
+        """Where each line begins; of columns this must be counted."""
+        if self.form == "csr":
+            sizes = np.diff(self._source.indptr)[self._index]
+        else:
+            parts = bands(self._source.indptr, self._source.shape[0])
+            sizes = np.concatenate([np.diff(self._source.band(part)[self._index].indptr) for part in parts])
+        return np.concatenate([[0], np.cumsum(sizes)])
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the entries and their places, about."""
+        return int(self._source.nbytes * self.shape[0] / max(1, self._source.shape[0]))
+
+    def band(self, part: slice) -> Any:
+        """Some rows of csr, or columns of csc."""
+        if self.form == "csr":
+            return self._source.lines(self._index[part])
+        found = self._source.band(part)[self._index]
+        return found if found.has_canonical_format else cleaned(found)
+
+    def lines(self, index: Integers) -> Any:
+        """Any rows of csr, or columns of csc."""
+        if self.form == "csr":
+            return self._source.lines(self._index[index])
+        return self._source.lines(index)[self._index]
+
+    def take(self, index: Integers) -> "RowsOfSparse":
+        """Some of these rows; nothing is read."""
+        return RowsOfSparse(self._source, self._index[index])
+
+    def __getitem__(self, index: Integers) -> "RowsOfSparse":
+        return self.take(index)
