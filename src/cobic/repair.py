@@ -20,6 +20,7 @@ _EXCHANGES = 60
 _LEAST_STEP = 1e-12
 _GROWTHS = 4
 _LARGEST_BLOCK = 1 << 21
+LARGE = 1 << 24  # cells: beyond them a pass for every single move takes too long
 
 
 class _Selection:
@@ -60,15 +61,14 @@ class _Selection:
             self.counts[cls] += sign * int((classes == cls).sum())
         self.support[members] = sign > 0
 
-    def add(self, features: Integers) -> None:
-        """Add features that are not in, with their groups."""
+    def toggle_all(self, features: Integers) -> None:
+        """Put features that are out in, and those that are in out, with their groups, in one pass over the data."""
         grouped = features[self._group_of[features] >= 0]
-        added = np.concatenate([features, *(self.members(int(feature)) for feature in grouped)])
-        fresh = np.zeros(self.support.size, dtype=np.bool_)
-        fresh[added] = True
-        self.sums += self.problem.sums(fresh.astype(np.float64))
-        self.counts += self.problem.counts(fresh)
-        self.support |= fresh
+        moved = np.zeros(self.support.size, dtype=np.bool_)
+        moved[np.concatenate([features, *(self.members(int(feature)) for feature in grouped)])] = True
+        self.sums += self.problem.sums(np.where(self.support, -1.0, 1.0) * moved)
+        self.support = self.support ^ moved
+        self.counts = self.problem.counts(self.support)
 
     def margins_after(self, features: Integers) -> Floats:
         """Margins (n, c, len(features)) after toggling each of the features alone."""
@@ -144,7 +144,7 @@ def _remove_violations(selection: _Selection, budget: Budget, max_moves: int | N
         if budget.exhausted() or (max_moves is not None and moves > max_moves):
             return False
         violated = selection.margins() <= selection.safe
-        candidates = _best(selection.gains(violated.astype(np.float64)), _CANDIDATES)
+        candidates = _best(selection.gains(violated.astype(np.float64)), _n_candidates(selection.problem))
         if candidates.size == 0:
             return False
         after = _violation(selection.margins_after(candidates), selection.safe)
@@ -164,7 +164,7 @@ def _extend(selection: _Selection, budget: Budget) -> None:
         slack = selection.margins() - selection.safe
         scale = max(float(np.median(slack)), np.finfo(np.float64).tiny)
         gains = selection.gains(np.exp(-slack / scale))
-        nearest = candidates[_best(gains[candidates], _CANDIDATES)]
+        nearest = candidates[_best(gains[candidates], _n_candidates(selection.problem))]
         worst = (selection.margins_after(nearest) - selection.safe[:, :, None]).min(axis=(0, 1))
         fits = worst > 0
         if not fits.any():
@@ -214,7 +214,7 @@ def _add_batches(selection: _Selection, budget: Budget) -> None:
         before = (selection.support.copy(), selection.sums.copy(), selection.counts.copy())
         if best.size == 0:
             return
-        selection.add(best)
+        selection.toggle_all(best)
         if (selection.margins() > selection.safe).all():
             batch *= 2
         else:
@@ -247,7 +247,7 @@ def climb(problem: Problem, support: Bools, budget: Budget, max_moves: int | Non
     objective = float(_soft_objective(selection, selection.margins()[:, :, None], np.zeros(1))[0])
     while not budget.exhausted() and (max_moves is None or moves < max_moves):
         moves += 1
-        candidates = _best(_soft_gains(selection), _CANDIDATES)
+        candidates = _best(_soft_gains(selection), _n_candidates(problem))
         if candidates.size == 0:
             break
         change = np.where(selection.support[candidates], -1.0, 1.0) * selection.sizes[candidates]
@@ -264,6 +264,46 @@ def climb(problem: Problem, support: Bools, budget: Budget, max_moves: int | Non
         objective = float(selection.counts.sum() + problem.slack_penalty * exchange[0])
         for feature in exchange[1:]:
             selection.toggle(feature)
+    return selection.support
+
+
+def climb_in_batches(problem: Problem, support: Bools, budget: Budget) -> Bools:
+    """Add and drop many features at a time for as long as that raises the objective with soft margins.
+
+    Where data are large, a pass over them for each single feature takes too long.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem with a finite `slack_penalty`.
+    support : ndarray of bool
+        Where to start.
+    budget : Budget
+        Asked before every step.
+
+    Returns
+    -------
+    ndarray of bool
+        A selection with an objective at least as large.
+    """
+    selection = _Selection(problem, support)
+    if not selection.counts.all():
+        return selection.support
+    none = np.zeros(1)
+    objective = float(_soft_objective(selection, selection.margins()[:, :, None], none)[0])
+    gains, batch = _soft_gains(selection), problem.n_features
+    while batch and not budget.exhausted():
+        promising = np.flatnonzero(gains > 0)
+        batch = min(batch, promising.size)
+        best = promising[np.argsort(-gains[promising], kind="stable")[:batch]]
+        before = (selection.support.copy(), selection.sums.copy(), selection.counts.copy())
+        selection.toggle_all(best)
+        after = float(_soft_objective(selection, selection.margins()[:, :, None], none)[0])
+        if selection.counts.all() and after > objective + _LEAST_STEP * max(1.0, abs(objective)):
+            objective, batch, gains = after, 2 * batch, _soft_gains(selection)
+        else:
+            selection.support, selection.sums, selection.counts = before
+            batch //= 4
     return selection.support
 
 
@@ -291,6 +331,11 @@ def _violation(margins: Floats, safe: Floats) -> Floats:
     short = safe[:, :, None] - margins
     total: Floats = np.where(short >= 0, short + np.finfo(np.float64).tiny, 0.0).sum(axis=(0, 1))
     return total
+
+
+def _n_candidates(problem: Problem) -> int:
+    """How many features are looked at closely: fewer where the margins of many samples would take much memory."""
+    return min(_CANDIDATES, 4 * _LARGEST_BLOCK // problem.comparisons.other.size + 1)
 
 
 def _best(scores: Floats, count: int) -> Integers:

@@ -27,8 +27,11 @@ the same curves bound the objective, class by class, and over a box of counts ea
 features may be replaced by their mean.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
+from cobic.certified.certificate import Multipliers
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
@@ -53,21 +56,26 @@ class Cut:
     """
 
     def __init__(self, problem: Problem, multipliers: Integers, at: Integers) -> None:
-        self.multipliers, self._problem = multipliers, problem
+        self._problem = problem
         self.size = float(multipliers.sum())
+        self.proof = Multipliers.of(multipliers, 0.0)
         weights = self._weights()
         self._scores: Floats | None = None
         self.offset = float((weights.sum(axis=1) * problem.alpha).sum())
         scores = self.scores
         self.prefix_means = [
-            _prefix_means(
-                scores[members[~problem.required[members]]], scores[members[problem.required[members]]]
-            )
+            _prefix_means(scores[members[~problem.required[members]]], scores[members[problem.required[members]]])
             for members in problem.features_of_class
         ]
         self.error = rounding_error(problem, weights)
         self.slope = self._slope(at)
+        self.proof = replace(self.proof, slope=self.slope)
         self._tables: dict[int, RangeMaxima] = {}
+
+    @property
+    def multipliers(self) -> Integers:
+        """The λ, (n_samples, n_comparisons)."""
+        return self.proof.dense(self._problem.comparisons.other.shape)
 
     @property
     def scores(self) -> Floats:

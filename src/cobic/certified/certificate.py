@@ -15,18 +15,34 @@ Token = list[Any]
 
 @dataclass(frozen=True)
 class Multipliers:
-    """One vector of multipliers in a proof.
+    """One vector of multipliers in a proof; most of them are zero.
 
     Attributes
     ----------
-    multipliers : ndarray of int64, shape (n_samples, n_comparisons)
-        The λ.
+    places : ndarray of int
+        Running indices of those comparisons that have one.
+    values : ndarray of int64
+        The λ there, whole numbers above zero.
     slope : float
         The σ to be used with them over a box of counts; any number is right, a good one gives a tight bound.
     """
 
-    multipliers: Integers
+    places: Integers
+    values: Integers
     slope: float
+
+    @classmethod
+    def of(cls, multipliers: Integers, slope: float) -> "Multipliers":
+        """From all of them, (n_samples, n_comparisons)."""
+        flat = multipliers.ravel()
+        places = np.flatnonzero(flat)
+        return cls(places, flat[places], slope)
+
+    def dense(self, shape: tuple[int, int]) -> Integers:
+        """All of them, (n_samples, n_comparisons)."""
+        flat = np.zeros(shape[0] * shape[1], dtype=np.int64)
+        flat[self.places] = self.values
+        return flat.reshape(shape)
 
 
 def make_certificate(
@@ -77,5 +93,4 @@ def make_certificate(
 
 
 def _pairs(cut: Multipliers) -> list[list[int]]:
-    flat = cut.multipliers.ravel()
-    return [[int(index), int(flat[index])] for index in np.flatnonzero(flat)]
+    return np.stack([cut.places, cut.values], axis=1).tolist()

@@ -429,7 +429,7 @@ class _Tree:
         return self._record(whole) if value <= -error else None
 
     def _record(self, whole: Integers) -> int:
-        self._search._proof.append(Multipliers(whole, 0.0))
+        self._search._proof.append(Multipliers.of(whole, 0.0))
         return len(self._search._proof) - 1
 
     def _try_rounding(self, x: Floats, values: Values) -> None:

@@ -98,13 +98,12 @@ class CountRelaxation:
     """
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
-        self._problem, self._solver = problem, LpSolver(budget)
+        self._problem, self._budget, self._solver = problem, budget, LpSolver(budget)
         self._scale = problem.row_scale()
         # In a row divided by its scale, s counts in units of the typical scale, within what the solver can bear.
         self._unit = np.clip(float(np.median(self._scale)) / self._scale, 1e-3, 1e3)
         per_sample = problem.comparisons.other.shape[1]
         self._sample = np.repeat(np.arange(problem.n_samples), per_sample)
-        self._coefficients = [problem.comparisons.coefficients(cls).ravel() for cls in range(problem.n_classes)]
         self._scores: Floats | None = None
         self._standing: tuple[Bools, Floats] | None = None
         self._around, self._incoming = _in_play(problem.n_features)
@@ -260,7 +259,8 @@ class CountRelaxation:
         sample, scale = self._sample[rows], self._scale[self._sample[rows]]
         classes, gathered = problem.feature_classes[features], problem.columns(features).T
         lengths, places, values = [], [], []
-        for cls, coefficients in enumerate(self._coefficients):
+        for cls in range(problem.n_classes):
+            coefficients = problem.comparisons.coefficients(cls).ravel()
             involved, mine = np.flatnonzero(coefficients[rows]), classes == cls
             size = int(mine.sum())
             weights = coefficients[rows[involved]] * (size_of(counts) / counts[cls]) / scale[involved]

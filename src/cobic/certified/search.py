@@ -97,7 +97,7 @@ class CertifiedSearch:
 
     def certificate(self) -> dict[str, Any]:
         """The proof of the present bound: a tree for each total above it, the last for all that are larger, too."""
-        cuts = [Multipliers(cut.multipliers, cut.slope) for cut in self._brancher.cuts]
+        cuts = [cut.proof for cut in self._brancher.cuts]
         tree: list[Token] = []
         total = max(self.upper_bound, self._least) + 1
         while total <= self._problem.n_selectable:
@@ -142,8 +142,9 @@ class CertifiedSearch:
     def _exclude_from(self, total: int, slice_: Slice | None) -> int:
         """Take the smallest total that multipliers exclude as the bound; it is at most one that is excluded anyway."""
         least = self._brancher.least_excluded(total, or_more=self._or_more)
-        if least < total:
-            total, slice_ = least, self._settle_from(least)
+        lower = self._settle_from(least) if least < total else None
+        if lower is not None and lower.excluded:
+            total, slice_ = least, lower
         if slice_ is not None:
             self._excluded[total] = slice_
             self._lower_bound_to(total - 1)

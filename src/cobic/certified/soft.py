@@ -18,18 +18,22 @@ from typing import Any
 import numpy as np
 
 from cobic.budget import Budget, SoftIncumbent
+from cobic.certified.aggregated import AggregatedRelaxation
 from cobic.certified.bounds import Cut
-from cobic.certified.certificate import Multipliers, Token, make_certificate
+from cobic.certified.certificate import Token, make_certificate
 from cobic.certified.soft_lp import SoftRelaxation, SoftSolution
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
-from cobic.repair import climb
+from cobic.repair import LARGE, climb, climb_in_batches
 
 _RECENT_CUTS = 10
 _UPHILL_CUTS = 40
 _PROMISING = 1.0
 _FRACTIONAL = 1e-6
 _DIVE = 60
+_MANY_SAMPLES = 2000
+_SHARE_OF_GAP = 0.1
+_LEAST_TOLERANCE = 1e-3
 
 
 @dataclass
@@ -81,13 +85,17 @@ class SoftSearch:
         self, problem: Problem, budget: Budget, incumbent: SoftIncumbent, max_programs: int, target_gap: float
     ) -> None:
         self._problem, self._budget, self._incumbent = problem, budget, incumbent
-        self._relaxation = SoftRelaxation(problem, budget)
+        self._relaxation: SoftRelaxation | AggregatedRelaxation = SoftRelaxation(problem, budget)
+        if problem.n_samples > _MANY_SAMPLES:
+            self._relaxation = AggregatedRelaxation(problem, budget, max(_SHARE_OF_GAP * target_gap, _LEAST_TOLERANCE))
         self._max_programs, self._target_gap = max_programs, target_gap
+        self._large = problem.n_samples * problem.n_features > LARGE
         self._cuts: list[Cut] = []
         self._root = _Node(np.maximum(problem.required_sizes, 1), problem.feature_class_sizes)
         self._heap: list[tuple[float, int, _Node]] = []
         self._pushed = self._uphill = 0
         self._settled_bound = -np.inf
+        self._tried: set[tuple[int, ...]] = set()
 
     @property
     def objective_bound(self) -> float:
@@ -119,7 +127,10 @@ class SoftSearch:
             step = min(2 * step, 64) if moved is not None else step // 2
             best = moved or best
         if best is not None:
-            self._dive(best)
+            if self._large:
+                self._round(best.solution, polish=True)
+            else:
+                self._dive(best)
 
     def _step(self, here: "_Peak", step: int) -> "_Peak | None":
         """A neighbour that is better: all classes moved the way that multipliers promise, or one of them alone."""
@@ -129,7 +140,7 @@ class SoftSearch:
         for which in (np.ones(slope.size, dtype=np.bool_), *alone):
             move = np.where(which, np.sign(slope), 0).astype(np.int64) * step
             counts = np.clip(here.solution.counts + move, self._root.low, self._root.high)
-            if (counts != here.solution.counts).any() and not self._spent():
+            if tuple(counts.tolist()) not in self._tried and not self._spent():
                 there = self._try(counts)
                 if there is not None and there.value > here.value:
                     return there
@@ -137,11 +148,13 @@ class SoftSearch:
 
     def _try(self, counts: Integers) -> "_Peak | None":
         """Solve the relaxation at some counts and bound the root by it."""
+        self._tried.add(tuple(counts.tolist()))
         solution = self._solve(self._root, counts)
         if solution is None:
             return None
         self._cuts.append(solution.cut)
         self._bound(self._root, len(self._cuts) - 1)
+        self._budget.report_objective(self._root.bound, 1)
         value = float(solution.cut.values(counts[None, :])[0]) + int(counts.sum())
         return _Peak(solution, value, self._slopes(solution.cut, counts))
 
@@ -188,7 +201,7 @@ class SoftSearch:
 
     def certificate(self) -> dict[str, Any]:
         """The proof of the present bound."""
-        cuts = [Multipliers(cut.multipliers, cut.slope) for cut in self._cuts]
+        cuts = [cut.proof for cut in self._cuts]
         support, bound = self._incumbent.support, self.objective_bound
         return make_certificate(self._problem, support, self._problem.n_selectable, cuts, self._tokens(bound), bound)
 
@@ -245,7 +258,8 @@ class SoftSearch:
         before = self._incumbent.objective
         objective = self._incumbent.offer(support)
         if polish or objective > before - _PROMISING:
-            self._incumbent.offer(climb(self._problem, support, self._budget))
+            better = climb_in_batches if self._large else climb
+            self._incumbent.offer(better(self._problem, support, self._budget))
 
     def _bound(self, node: _Node, index: int) -> None:
         value = self._value(node, index)

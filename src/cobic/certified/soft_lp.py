@@ -119,12 +119,12 @@ class SoftRelaxation(CountRelaxation):
         multipliers[kept] = (
             np.maximum(solution.duals[: kept.size], 0.0) * self._typical / self._scale[self._sample[kept]]
         )
-        whole = _within_price(multipliers.reshape(problem.n_samples, -1))
+        whole = within_price(multipliers.reshape(problem.n_samples, -1))
         thresholds = -solution.duals[kept.size :] * (counts / size_of(counts)) * price
         return problem.constraints.pooled(x), Cut(problem, whole, counts), thresholds
 
 
-def _within_price(shares: Floats) -> Integers:
+def within_price(shares: Floats) -> Integers:
     """Multipliers in units of the price as whole numbers that add up to at most 2³⁰ for each sample."""
     whole = np.floor(shares * PRECISION).astype(np.int64)
     total = whole.sum(axis=1, keepdims=True)

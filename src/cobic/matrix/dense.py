@@ -7,7 +7,19 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, Surveyor, bits_of, by_class, own_class, runs
+from cobic.matrix.base import (
+    Bits,
+    Floats,
+    Integers,
+    Matrix,
+    NotFinite,
+    Survey,
+    Surveyor,
+    bits_of,
+    by_class,
+    own_class,
+    runs,
+)
 from cobic.matrix.grid import Block, Tile, blocks, tile_shape
 from cobic.matrix.pool import in_order
 

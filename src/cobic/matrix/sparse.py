@@ -7,7 +7,19 @@ from typing import Any, Literal, Protocol, Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, Surveyor, bits_of, by_class, own_class, runs
+from cobic.matrix.base import (
+    Bits,
+    Floats,
+    Integers,
+    Matrix,
+    NotFinite,
+    Survey,
+    Surveyor,
+    bits_of,
+    by_class,
+    own_class,
+    runs,
+)
 from cobic.matrix.cache import ColumnCache
 from cobic.matrix.grid import TILE_CELLS, bands
 from cobic.matrix.pool import in_order

@@ -26,14 +26,14 @@ from cobic.matrix import Bools, Floats
 from cobic.methods.fixed_point import iterate
 from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
-from cobic.repair import climb, grow, raise_margin, repair
+from cobic.repair import LARGE, climb, climb_in_batches, grow, raise_margin, repair
 
 _STARTING_PROGRAMS = 8
 _PROGRAMS = 14_000
 _SOFT_PROGRAMS = 400
 _MOVES = 100  # from there linear programs lead on faster than single moves do
 # The linear program of the fixed point holds all comparisons and features: beyond this it is not worth its memory.
-_DENSE_CELLS = 1 << 23
+_DENSE_CELLS = 1 << 22
 
 
 def solve(
@@ -88,7 +88,7 @@ def solve(
         return Outcome(everything, problem.n_selectable, certificate=certificate)
     if start:
         x = _start_from(problem, budget, incumbent, start)
-    elif problem.n_samples * problem.n_features <= _DENSE_CELLS:
+    elif problem.comparisons.other.size * problem.n_features <= _DENSE_CELLS:
         x = iterate(problem, budget, incumbent, _STARTING_PROGRAMS)
     else:
         x = everything.astype(np.float64)
@@ -116,8 +116,11 @@ def _solve_soft(
     problem: Problem, budget: Budget, max_programs: int, target_gap: float, start: Sequence[Bools]
 ) -> Outcome:
     incumbent = SoftIncumbent(problem, budget)
+    large = problem.n_samples * problem.n_features > LARGE
     for support in [*start[:1], *_consistent(problem, budget), problem.selectable]:
-        incumbent.offer(climb(problem, support, budget, _MOVES))
+        incumbent.offer(support)
+        better = climb_in_batches(problem, support, budget) if large else climb(problem, support, budget, _MOVES)
+        incumbent.offer(better)
     search = SoftSearch(problem, budget, incumbent, max_programs, target_gap)
     search.run()
     found = incumbent.support
@@ -128,7 +131,7 @@ def _solve_soft(
 
 def _consistent(problem: Problem, budget: Budget) -> list[Bools]:
     """A selection that violates nothing, if one is at hand: where violations are dear it is a good start."""
-    if problem.n_samples * problem.n_features > _DENSE_CELLS:
+    if problem.comparisons.other.size * problem.n_features > _DENSE_CELLS:
         return []
     hard = problem.softened(float("inf"))
     incumbent = Incumbent(hard, budget)
