@@ -102,6 +102,10 @@ class Budget:
         if self._objective_bound is None or math.floor(bound) < math.floor(self._objective_bound):
             self.report(objective_bound=bound, boxes=boxes)
 
+    def silent(self) -> "Budget":
+        """The same budget for a search whose results are not those of the run: nobody is told about them."""
+        return _SilentBudget(self)
+
     def __enter__(self) -> Self:
         """Take over Ctrl-C."""
         if threading.current_thread() is threading.main_thread():
@@ -126,6 +130,22 @@ class Budget:
         if self._previous_handler is not None:
             signal.signal(signal.SIGINT, self._previous_handler)
             self._previous_handler = None
+
+
+class _SilentBudget(Budget):
+    """A budget that tells nobody."""
+
+    def __init__(self, whole: Budget) -> None:
+        super().__init__(None, None, 0)
+        self._whole, self._spent_before = whole, whole.lps
+
+    def exhausted(self) -> bool:
+        self._whole.lps = self._spent_before + self.lps
+        return self._whole.exhausted()
+
+    @property
+    def remaining(self) -> float:
+        return self._whole.remaining
 
 
 class Stopwatch:

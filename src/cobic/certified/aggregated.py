@@ -1,15 +1,15 @@
 """The relaxation with soft margins at fixed counts where samples are many: cuts that add up the rows of many samples.
 
 With many samples most that violate their margin do so in every solution, each with a row of its own in the linear
-program. The cost Σ_j C·violation_j of a group of samples is convex in x. At a point x, where sample j misses its hardest
-comparison q(j), it has the tangent
+program. The cost Σ_j C·violation_j of a group of samples is convex in x. At a point x, where sample j misses its
+hardest comparison q(j), it has the tangent
 
     cost_g(x')  ≥  Σ_{j∈g violating} C·(−margin_{j,q(j)}(x'))  =  o_g − Σ_r (1/n_r) Σ_{i∈F_r} e_i x'_i,
 
 one row whatever the size of the group (the one-slack form of structural support vector machines, but with a slack per
 group). The program over the rows found so far bounds the cost from below and proposes the next point; it is taken half
-way to the best point so far, which keeps the sequence from swinging. The e_i do not depend on counts: rows found at some
-counts serve at all others. A round takes two passes over the data; which features are in play takes none.
+way to the best point so far, which keeps the sequence from swinging. The e_i do not depend on counts: rows found at
+some counts serve at all others. A round takes two passes over the data; which features are in play takes none.
 """
 
 from dataclasses import dataclass

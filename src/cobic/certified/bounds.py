@@ -62,15 +62,12 @@ class Cut:
         weights = self._weights()
         self._scores: Floats | None = None
         self.offset = float((weights.sum(axis=1) * problem.alpha).sum())
-        scores = self.scores
-        self.prefix_means = [
-            _prefix_means(scores[members[~problem.required[members]]], scores[members[problem.required[members]]])
-            for members in problem.features_of_class
-        ]
+        self._first: Integers = np.ones(problem.n_classes, dtype=np.int64)
+        self._means = self._all_means()
+        self._tables: dict[int, RangeMaxima] = {}
         self.error = rounding_error(problem, weights)
         self.slope = self._slope(at)
         self.proof = replace(self.proof, slope=self.slope)
-        self._tables: dict[int, RangeMaxima] = {}
 
     @property
     def multipliers(self) -> Integers:
@@ -84,9 +81,32 @@ class Cut:
             self._scores = class_scores(self._problem, self._problem.comparisons.pull(self._weights()))
         return self._scores
 
-    def release(self) -> None:
-        """Give the memory of the scores back; what is known about counts stays."""
+    def release(self, least: Integers | None = None) -> None:
+        """Give memory back; what is asked for again later is computed again, at the price of a pass over the data.
+
+        Parameters
+        ----------
+        least : ndarray of shape (k,), optional
+            Counts below which nothing is likely to be asked for; without it only the scores are given back.
+        """
         self._scores = None
+        if least is not None:
+            least = np.maximum(least, self._first)
+            self._means = [self._means[cls][skip:].copy() for cls, skip in enumerate(least - self._first)]
+            self._first, self._tables = least, {}
+
+    def means(self, cls: int, least: int) -> tuple[int, Floats]:
+        """P_r for a class from some count on, which is at most `least`: that count, and P_r there and beyond."""
+        if least < self._first[cls]:
+            self._first, self._tables, self._means = np.ones_like(self._first), {}, self._all_means()
+        return int(self._first[cls]), self._means[cls]
+
+    def _all_means(self) -> list[Floats]:
+        scores, required = self.scores, self._problem.required
+        return [
+            _prefix_means(scores[members[~required[members]]], scores[members[required[members]]])
+            for members in self._problem.features_of_class
+        ]
 
     def _weights(self) -> Floats:
         weights: Floats = self.multipliers.astype(np.float64) * multiplier_unit(self._problem)
@@ -95,8 +115,9 @@ class Cut:
     def values(self, counts: Integers) -> Floats:
         """v(n) for count vectors (B, k)."""
         total = np.full(counts.shape[0], -self.offset)
-        for cls, means in enumerate(self.prefix_means):
-            total += means[counts[:, cls] - 1]
+        for cls, of_class in enumerate(counts.T):
+            first, means = self.means(cls, int(of_class.min()))
+            total += means[of_class - first]
         return total
 
     def excludes(self, values: Floats) -> Bools:
@@ -124,7 +145,8 @@ class Cut:
         """Maxima of P_r(n) − σ n over intervals of counts."""
         first = int(low.min())
         if cls not in self._tables or self._tables[cls].first > first:
-            self._tables[cls] = RangeMaxima(self.prefix_means[cls], self.slope, first)
+            start, means = self.means(cls, first)
+            self._tables[cls] = RangeMaxima(means[first - start :], self.slope, first)
         return self._tables[cls].over(low, high)
 
     def _slope(self, at: Integers) -> float:
@@ -132,7 +154,7 @@ class Cut:
         if self._problem.soft:
             return -1.0  # then P_r(n) − σ n is what a class adds to the objective
         slopes = []
-        for means, n in zip(self.prefix_means, at, strict=True):
+        for means, n in zip(self._means, at, strict=True):
             low, high = max(1, int(n) - 2), min(means.size, int(n) + 2)
             slopes.append((means[high - 1] - means[low - 1]) / max(1, high - low))
         slope = float(np.mean(slopes))
@@ -178,12 +200,13 @@ def _prefix_means(free: Floats, required: Floats) -> Floats:
 class RangeMaxima:
     """Maxima of P(n) − σ n over ranges of counts n, at once for many ranges.
 
-    The maxima of blocks of counts are kept, and those of all runs of 1, 2, 4, … blocks; the rest of a range is looked up.
+    The maxima of blocks of counts are kept, and those of all runs of 1, 2, 4, … blocks; the ends of a range are looked
+    up.
 
     Parameters
     ----------
     means : ndarray
-        P(1), P(2), ….
+        P at `first`, and beyond.
     slope : float
         The σ.
     first : int
@@ -192,10 +215,9 @@ class RangeMaxima:
 
     def __init__(self, means: Floats, slope: float, first: int) -> None:
         self._means, self._slope, self.first = means, slope, first
-        self._block = 1 if means.size - first < _FEW_COUNTS else _BLOCK
-        counts = np.arange(first, means.size + 1)
-        starts = np.arange(0, counts.size, self._block)
-        self._levels = [np.maximum.reduceat(means[first - 1 :] - slope * counts, starts)]
+        self._block = 1 if means.size < _FEW_COUNTS else _BLOCK
+        starts = np.arange(0, means.size, self._block)
+        self._levels = [np.maximum.reduceat(means - slope * np.arange(first, first + means.size), starts)]
         while (1 << len(self._levels)) <= starts.size:
             half = 1 << (len(self._levels) - 1)
             self._levels.append(np.maximum(self._levels[-1][:-half], self._levels[-1][half:]))
@@ -210,8 +232,9 @@ class RangeMaxima:
         whole = first <= last
         result[whole] = self._over_blocks(first[whole], last[whole])
         for edge in (begin, np.maximum(end - self._block + 1, begin)):
-            places = np.minimum(edge[:, None] + np.arange(self._block), end[:, None]) + self.first
-            np.maximum(result, (self._means[places - 1] - self._slope * places).max(axis=1), out=result)
+            places = np.minimum(edge[:, None] + np.arange(self._block), end[:, None])
+            values = self._means[places] - self._slope * (places + self.first)
+            np.maximum(result, values.max(axis=1), out=result)
         return result
 
     def _over_blocks(self, first: Integers, last: Integers) -> Floats:

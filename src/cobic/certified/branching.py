@@ -16,6 +16,9 @@ from cobic.certified.count_lp import CountRelaxation, CountSolution
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
+_FEW_NODES = 400
+_MANY_FEATURES = 20_000
+
 
 @dataclass
 class Node:
@@ -134,22 +137,32 @@ class Brancher:
         return counts
 
     def least_excluded(self, total: int, *, or_more: bool) -> int:
-        """The smallest total, up to a given one, that the last multipliers alone exclude with all that is above it."""
-        if not self.cuts:
-            return total
-        cut, least, step = self.cuts[-1], int(self.least.sum()), 1
-
-        def gone(total: int) -> bool:
-            low, high, alive = _tightened(self.least[None, :], self.sizes[None, :], Slice(total, or_more))
-            return not alive[0] or bool(cut.excludes(cut.box_values(low, high, total))[0])
-
-        while total - step >= least and gone(total - step):
+        """The smallest total, up to a given one, that the multipliers at hand exclude, with all that is above it."""
+        least, step = int(self.least.sum()), 1
+        while total - step >= least and self._excludes(total - step, or_more=or_more):
             total, step = total - step, 2 * step
         while step > 1:
             step //= 2
-            if total - step >= least and gone(total - step):
+            if total - step >= least and self._excludes(total - step, or_more=or_more):
                 total -= step
         return total
+
+    def _likely_least(self, total: int) -> Integers:
+        """Counts below which there is nothing of interest, unless far more features go than a total lets go."""
+        others = self.sizes.sum() - self.sizes
+        gone = int(self.sizes.sum()) - total
+        least: Integers = np.maximum(self.least, total - 2 * gone - _MANY_FEATURES - others)
+        return least
+
+    def _excludes(self, total: int, *, or_more: bool) -> bool:
+        """Whether the multipliers at hand exclude a total, as far as a few splits show."""
+        work = _Work(self, total, or_more=or_more)
+        while work.boxes.size and len(work.slice.nodes) < _FEW_NODES and not self._budget.exhausted():
+            points = work.points()
+            if (work.low == work.high).all(axis=1).any() or not work.excluded_points(points).all():
+                return False
+            work.split(points)
+        return work.boxes.size == 0
 
     def _visit(self, work: "_Work", point: Integers) -> bool:
         """Solve the relaxation at a point; False if the budget ran out."""
@@ -158,10 +171,10 @@ class Brancher:
             return False
         self.cuts.append(solution.cut)
         work.apply(len(self.cuts) - 1)
-        if solution.excluded:
-            solution.cut.release()
-        else:
+        if not solution.excluded:
             work.add_open(solution)
+        if self._problem.n_features > _MANY_FEATURES:
+            solution.cut.release(self._likely_least(work.slice.total))
         return True
 
 

@@ -93,4 +93,4 @@ def make_certificate(
 
 
 def _pairs(cut: Multipliers) -> list[list[int]]:
-    return np.stack([cut.places, cut.values], axis=1).tolist()
+    return [[place, value] for place, value in zip(cut.places.tolist(), cut.values.tolist(), strict=True)]

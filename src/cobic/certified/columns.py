@@ -123,6 +123,7 @@ class _Tree:
         self._root_cut = point.cut
         multipliers = point.cut.multipliers.astype(np.float64)
         scores = point.cut.scores
+        point.cut.release()
         selectable = np.flatnonzero(problem.selectable)
         values = np.where(problem.required[selectable], _IN, _FREE).astype(np.int8)
         self._of = problem.feature_classes[selectable]

@@ -46,8 +46,8 @@ class CountSolution:
         Worst margin of `x`.
     margins : ndarray of shape (n_samples * n_comparisons,)
         All its margins.
-    x : ndarray of shape (n_features,)
-        A fractional selection with these counts.
+    fixed, features, shares : ndarray
+        A fractional selection with these counts: the features that are in, and the shares of a few others.
     cut : Cut
         Multipliers from which the last bound came.
     excluded : bool
@@ -57,9 +57,18 @@ class CountSolution:
     counts: Integers
     margin: float
     margins: Floats
-    x: Floats
+    fixed: Bools
+    features: Integers
+    shares: Floats
     cut: Cut
     excluded: bool
+
+    @property
+    def x(self) -> Floats:
+        """The fractional selection, (n_features,)."""
+        x = self.fixed.astype(np.float64)
+        x[self.features] = self.shares
+        return x
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,12 @@ class CountRelaxation:
         margins = self._problem.comparisons.margins(self._problem.means(self._problem.selectable)).ravel()
         return np.sort(np.argsort(margins / self._scale[self._sample], kind="stable")[:_INCOMING_ROWS])
 
+    def price(self, multipliers: Integers, counts: Integers) -> Cut:
+        """Begin with the scores that given multipliers, good near some counts, amount to."""
+        cut = Cut(self._problem, multipliers, counts)
+        self._scores = cut.scores
+        return cut
+
     def solve(self, counts: Integers, *, to_optimality: bool = False) -> CountSolution | None:
         """Decide the sign of the largest worst margin at some counts; None if the budget ran out.
 
@@ -138,14 +153,14 @@ class CountRelaxation:
             margin = float(margins.min())
             value = float(cut.values(counts[None, :])[0])
             excluded = bool(cut.excludes(np.array([value]))[0])
-            if excluded:  # multipliers far from the best ones exclude little more than these counts
-                known = rounds >= _PATIENCE or value / cut.size - margin <= -_SHARP * margin
-            else:
-                known = margin > least
+            # Multipliers far from the best ones exclude little more than these counts.
+            sharp = rounds >= _PATIENCE or value / cut.size - margin <= -_SHARP * margin
+            known = sharp if excluded else margin > least
             incoming = self._wrongly_fixed(cut.scores, thresholds, inside, fixed)
             missing = self._lower_rows(margins)
             if (known and not to_optimality) or (incoming.size == 0 and missing.size == 0):
-                return CountSolution(counts, margin, margins, x, cut, excluded)
+                moved = np.flatnonzero(x != fixed)
+                return CountSolution(counts, margin, margins, fixed, moved, x[moved], cut, excluded)
             inside[incoming] = True
             fixed[incoming] = False
             self._rows = None if self._rows is None else np.union1d(self._rows, missing)

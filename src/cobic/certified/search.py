@@ -8,6 +8,7 @@ import numpy as np
 from cobic.budget import Budget, Incumbent
 from cobic.certified.branching import Brancher, Slice
 from cobic.certified.certificate import Multipliers, Token, make_certificate
+from cobic.certified.coarse import Beginning, part_of_features, quiet
 from cobic.certified.columns import ColumnSearch
 from cobic.certified.count_lp import CountRelaxation, CountSolution, round_to_counts
 from cobic.matrix import Floats
@@ -83,17 +84,45 @@ class CertifiedSearch:
         self._excluded: dict[int, Slice] = {}
         self.upper_bound = problem.n_selectable
 
-    def run(self, x: Floats) -> None:
-        """Search, starting from a fractional solution for some shares."""
-        sums = np.array([x[members].sum() for members in self._problem.features_of_class])
-        if sums.all():
-            self._near = sums / sums.sum()
-        self._find_bound(int(np.floor(sums.sum() + 1e-6)))
+    def run(self, beginning: Beginning | None = None) -> None:
+        """Search.
+
+        Parameters
+        ----------
+        beginning : Beginning, optional
+            Where; by default at the bound of a part of the features where there are very many, else at all of them.
+        """
+        beginning = (
+            beginning or self._bound_of_part() or Beginning(self._problem.feature_class_sizes.astype(np.float64))
+        )
+        self._begin(beginning)
         self._come_close()
         if not self._done():
             self._descend()
         if not self._done():
             self._work_on_gap()
+
+    def _begin(self, beginning: Beginning) -> None:
+        """Find the bound from somewhere near it."""
+        total = float(beginning.amounts.sum())
+        if beginning.amounts.all():
+            self._near = beginning.amounts / total
+        if beginning.multipliers is not None:
+            counts = self._brancher.nearest(min(int(total), self._problem.n_selectable), self._near)
+            self._brancher.cuts.append(self._relaxation.price(beginning.multipliers, counts))
+        self._find_bound(int(np.floor(total + 1e-6)))
+
+    def _bound_of_part(self) -> Beginning | None:
+        """The bound of some of the features, carried over to all."""
+        part = part_of_features(self._problem)
+        if part is None or part.is_consistent(part.selectable):
+            return None
+        search = CertifiedSearch(part, *quiet(part, self._budget), self._rng, self._last_program)
+        search._begin(Beginning(part.feature_class_sizes.astype(np.float64)))
+        if not search._brancher.cuts:
+            return None
+        shares = search._near * (search.upper_bound / part.n_selectable)
+        return Beginning(shares * self._problem.n_selectable, search._brancher.cuts[-1].multipliers)
 
     def certificate(self) -> dict[str, Any]:
         """The proof of the present bound: a tree for each total above it, the last for all that are larger, too."""
@@ -123,7 +152,7 @@ class CertifiedSearch:
         Multipliers found at one total exclude, as a rule, smaller ones, too: the smallest of them is the next guess, as
         in Newton's method. Where that leads on slowly, by growing steps, then by halving.
         """
-        low, high = self._floor, self._problem.n_selectable + 1
+        low, high = self._floor, self._exclude_from(self._problem.n_selectable + 1, None)
         probe, step, bracketed = guess + 1, 1, False
         while high - low > 1 and not self._budget.exhausted():
             probe = min(max(probe, low + 1), high - 1)

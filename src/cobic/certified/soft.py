@@ -162,7 +162,7 @@ class SoftSearch:
     def _slopes(cut: Cut, counts: Integers) -> Floats:
         """How the bound of a cut changes with one feature more (where that is a gain), or less, of each class."""
         slopes = []
-        for means, n in zip(cut.prefix_means, counts, strict=True):
+        for means, n in zip((cut.means(cls, 1)[1] for cls in range(counts.size)), counts, strict=True):
             up = 1.0 + means[n] - means[n - 1] if n < means.size else -1.0
             down = means[n - 2] - means[n - 1] - 1.0 if n > 1 else -1.0
             slopes.append(up if up > 0 else -down if down > 0 else 0.0)
@@ -302,7 +302,8 @@ class SoftSearch:
                 return None
             if not node.decided:
                 counts = np.arange(low, high + 1)
-                curves.append((counts, cut.prefix_means[cls][low - 1 : high] + counts))
+                first, means = cut.means(cls, low)
+                curves.append((counts, means[low - first : high + 1 - first] + counts))
                 continue
             inside, free = members[decided_in[members]], members[~(decided_in | decided_out)[members]]
             counts = np.arange(max(low, inside.size), min(high, inside.size + free.size) + 1)

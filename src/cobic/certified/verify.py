@@ -127,7 +127,7 @@ def data_digest(problem: Problem) -> dict[str, Any]:
     at_once = max(1, _CELLS_AT_ONCE // problem.n_features)
     for start in range(0, problem.n_samples, at_once):
         rows = problem.matrix.rows(np.arange(start, min(start + at_once, problem.n_samples)))
-        digest.update(np.ascontiguousarray(rows + 0.0, dtype="<f8"))  # + 0.0 turns −0 into 0
+        digest.update(np.ascontiguousarray(rows + 0.0, dtype="<f8").data)  # + 0.0 turns −0 into 0
     digest.update(problem.labels.astype("<i8").tobytes())
     return {
         "n_samples": problem.n_samples,

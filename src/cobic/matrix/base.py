@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -190,8 +189,10 @@ def own_class(products: Floats, classes: Integers) -> Floats:
 
 def runs(groups: Integers) -> list[tuple[int, slice]]:
     """The groups of samples that are sorted by group, and where they are."""
-    edges = np.flatnonzero(np.diff(groups, prepend=groups[0] - 1, append=groups[-1] + 1)) if groups.size else [0]
-    return [(int(groups[start]), slice(int(start), int(stop))) for start, stop in pairwise(edges)]
+    edges = np.flatnonzero(np.diff(groups)) + 1
+    starts = np.concatenate([[0], edges]).tolist()
+    stops = np.concatenate([edges, [groups.size]]).tolist()
+    return [(int(groups[start]), slice(start, stop)) for start, stop in zip(starts, stops, strict=True) if stop > start]
 
 
 class Surveyor:

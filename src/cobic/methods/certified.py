@@ -18,6 +18,7 @@ import numpy as np
 
 from cobic.budget import Budget, Incumbent, SoftIncumbent
 from cobic.certified.certificate import make_certificate
+from cobic.certified.coarse import Beginning
 from cobic.certified.search import CertifiedSearch
 from cobic.certified.soft import SoftSearch
 from cobic.checks import is_number, require_whole
@@ -86,19 +87,22 @@ def solve(
     if incumbent.offer(everything):
         certificate = make_certificate(problem, everything, problem.n_selectable, [], [])
         return Outcome(everything, problem.n_selectable, certificate=certificate)
+    beginning = None
     if start:
-        x = _start_from(problem, budget, incumbent, start)
+        beginning = _amounts(problem, _start_from(problem, budget, incumbent, start))
     elif problem.comparisons.other.size * problem.n_features <= _DENSE_CELLS:
-        x = iterate(problem, budget, incumbent, _STARTING_PROGRAMS)
-    else:
-        x = everything.astype(np.float64)
+        beginning = _amounts(problem, iterate(problem, budget, incumbent, _STARTING_PROGRAMS))
     search = CertifiedSearch(problem, budget, incumbent, rng, max_programs)
-    search.run(x)
+    search.run(beginning)
     if incumbent.support is not None:
         incumbent.offer(raise_margin(problem, incumbent.support, budget))
     found = incumbent.support
     support = np.zeros_like(everything) if found is None else found
     return Outcome(support, search.upper_bound, certificate=search.certificate())
+
+
+def _amounts(problem: Problem, x: Floats) -> Beginning:
+    return Beginning(np.array([x[members].sum() for members in problem.features_of_class]))
 
 
 def _start_from(problem: Problem, budget: Budget, incumbent: Incumbent, start: Sequence[Bools]) -> Floats:
