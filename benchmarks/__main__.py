@@ -24,6 +24,7 @@ from benchmarks import (
     exactness,
     few_features,
     label_errors,
+    memory,
     path,
     quality,
     speed,
@@ -64,6 +65,7 @@ SUITES = {
     "exact-check": Suite(exact_check.run),
     "few-features": Suite(few_features.run),
     "label-errors": Suite(label_errors.run),
+    "memory": Suite(memory.run),
     "accuracy": Suite(accuracy.run),
 }
 

@@ -75,6 +75,13 @@ def test_large_data_are_determined_by_the_seed(arguments):
     assert abs(first - other).max() > 0
 
 
+def test_no_tile_repeats_the_noise_of_another():
+    X = make_large_expression(2 * 16_384, n_samples=128, informative=0, contaminated=0, seed=1).X
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    assert abs((scaled[:, :16_384] * scaled[:, 16_384:]).mean()) < 0.01
+    assert abs((scaled[:64] * scaled[64:]).mean()) < 0.02
+
+
 def test_cobic_reads_the_h5ad_that_it_writes(tmp_path):
     arguments = {"n_features": 500, "n_samples": 40, "density": 0.3, "seed": 1}
     write_expression(tmp_path / "cells.h5ad", **arguments)

@@ -6,10 +6,11 @@ from cobic import datasets, plot
 from cobic.adata import select_adata
 from cobic.certified.verify import Verification, verify
 from cobic.dataset import Dataset
-from cobic.errors import DownloadError, InconsistentDataWarning, InputError, ModelError
+from cobic.errors import DownloadError, InconsistentDataWarning, InputError, LargeDataWarning, ModelError
 from cobic.estimator import ConsistentBiclustering
 from cobic.export import export_model
 from cobic.io.read import read
+from cobic.memory import MemoryEstimate, estimate_memory
 from cobic.methods import solve
 from cobic.model import Model
 from cobic.paths import Path, path
@@ -27,6 +28,8 @@ __all__ = [
     "DownloadError",
     "InconsistentDataWarning",
     "InputError",
+    "LargeDataWarning",
+    "MemoryEstimate",
     "Model",
     "ModelError",
     "Path",
@@ -38,6 +41,7 @@ __all__ = [
     "Status",
     "Verification",
     "datasets",
+    "estimate_memory",
     "export_model",
     "path",
     "plot",

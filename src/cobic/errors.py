@@ -13,5 +13,9 @@ class ModelError(InputError):
     """A model file that does not hold what its schema promises."""
 
 
+class LargeDataWarning(UserWarning):
+    """Data that take more memory than there is; the message says how much of both."""
+
+
 class InconsistentDataWarning(UserWarning):
     """No selection reads every sample's class back; the message says whether that is proven and what was done."""

@@ -19,6 +19,7 @@ from cobic.io import read_groups
 from cobic.io.delimited import FileOptions
 from cobic.io.files import prepare_folder
 from cobic.io.read import Reading
+from cobic.memory import require_room
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.problem import Problem
 from cobic.report import found_line, proven_line
@@ -171,7 +172,15 @@ def reading(arguments: argparse.Namespace) -> Reading:
 
 def read_data(arguments: argparse.Namespace, features: tuple[str, ...] | None = None) -> Dataset:
     """Read the file that the arguments of :func:`add_table_arguments` describe; it may have to have some features."""
+    tell_memory(arguments, solving=features is None)
     return reading(arguments).dataset(features)
+
+
+def tell_memory(arguments: argparse.Namespace, *, solving: bool) -> None:
+    """Refuse a file that will not fit into memory before it is read, and say what a large one takes."""
+    estimate = require_room(Path(arguments.data), solving=solving, backed=hasattr(arguments, "backed"))
+    if estimate is not None:
+        print(f"cobic: {estimate}", file=sys.stderr)
 
 
 def read_line(data: Dataset) -> str:

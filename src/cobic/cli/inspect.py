@@ -22,6 +22,7 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, look, tell."""
+    common.tell_memory(arguments, solving=False)
     reading = common.reading(arguments)
     found = overview(reading)
     command = next_command(found, reading)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TextIO, cast
 from cobic.cli import classify, completion, datasets, demo, export, inspect, path, report, reproduce, select, verify
 from cobic.cli.common import EXIT_DOES_NOT_CHECK, EXIT_INPUT, EXIT_INTERRUPTED
 from cobic.errors import InputError, ModelError
+from cobic.memory import out_of_memory
 
 _COMMANDS = (demo, inspect, select, report, classify, verify, path, export, reproduce, datasets, completion)
 
@@ -72,6 +73,9 @@ def _run(argv: Sequence[str] | None) -> int:
         return EXIT_DOES_NOT_CHECK
     except InputError as error:
         print(f"cobic: {error}", file=sys.stderr)
+        return EXIT_INPUT
+    except MemoryError:
+        print(f"cobic: {out_of_memory()}", file=sys.stderr)
         return EXIT_INPUT
     except KeyboardInterrupt:
         print("cobic: interrupted", file=sys.stderr)

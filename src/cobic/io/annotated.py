@@ -46,7 +46,7 @@ _PROBE_SECONDS = 30.0
 def read_hdf(path: Path, options: FileOptions) -> RawTable:
     """Read h5ad, loom, or the HDF5 file of Cell Ranger; which of them it is, its groups tell."""
     h5py = needed("h5py", "hdf")
-    _require_harmless(path)
+    require_harmless(path)
     with foreign(path, "an HDF5 file"), h5py.File(path, "r") as file:
         if "obs" in file and "var" in file:
             return _h5ad(path, file, options.part)
@@ -58,7 +58,7 @@ def read_hdf(path: Path, options: FileOptions) -> RawTable:
     raise InputError(message)
 
 
-def _require_harmless(path: Path) -> None:
+def require_harmless(path: Path) -> None:
     """Let another process open the file first: some damaged files crash the HDF5 library, or never let it go."""
     if not sys.executable:
         return

@@ -38,14 +38,15 @@ def write_tiles(
     tiles : iterable of (slice, slice, ndarray)
         Rows, columns and values; together they are the matrix.
     chunks : tuple of int
-        Shape of a chunk of the file; best that of the tiles.
+        Shape of a chunk of a Zarr file; best that of the tiles. An h5ad file holds the matrix in one piece.
     overwrite : bool, default=False
         Whether something of that name may be replaced.
     """
     shape = (len(obs), len(var))
     with _annotated(path, obs, var, overwrite=overwrite) as file:
         fitting = tuple(min(size, chunk) for size, chunk in zip(shape, chunks, strict=True))
-        X = _array(file, "X", shape, np.float32, fitting)
+        # HDF5 pads chunks at the edges, and reads rows and columns of what is in one piece as well.
+        X = _array(file, "X", shape, np.float32, fitting if path.suffix == ".zarr" else None)
         X.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
         for rows, columns, values in tiles:
             X[rows, columns] = values
@@ -110,10 +111,10 @@ class _Growing:
         self._written = stop
 
 
-def _array(group: Any, name: str, shape: tuple[int, ...], kind: Any, chunks: tuple[int, ...]) -> Any:
+def _array(group: Any, name: str, shape: tuple[int, ...], kind: Any, chunks: tuple[int, ...] | None) -> Any:
     if hasattr(group, "create_array"):  # Zarr
         return group.create_array(name, shape=shape, dtype=kind, chunks=chunks)
-    most = (None,) * len(shape) if 0 in shape else shape
+    most = None if chunks is None else (None,) * len(shape)
     return group.create_dataset(name, shape=shape, dtype=kind, chunks=chunks, maxshape=most)
 
 

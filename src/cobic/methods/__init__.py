@@ -12,6 +12,7 @@ from cobic.certified.certificate import make_certificate
 from cobic.checks import require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools
+from cobic.memory import warn_if_too_large
 from cobic.methods import bilevel_vns, certified, fixed_point, milp, sequential_binary, sequential_lp
 from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
@@ -107,6 +108,7 @@ def solve(
     """
     chosen = find_method(method, options)
     require_bearable(problem)
+    warn_if_too_large(problem)
     if problem.soft and not chosen.soft:
         able = ", ".join(name for name, each in METHODS.items() if each.soft)
         message = f"method {method!r} knows no soft margins: leave slack_penalty at inf, or use method {able}"
