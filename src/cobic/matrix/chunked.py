@@ -89,6 +89,10 @@ class ChunkedMatrix(Matrix):
             result[_cross(self._rows[r][0], wanted[c])] = part
         return result
 
+    def selected(self, index: Integers) -> Any:
+        array = self._array if self._index is None else self._array[self._index]
+        return array[:, index]
+
     def take(self, index: Integers) -> Matrix:
         return self._taken(np.asarray(index))
 

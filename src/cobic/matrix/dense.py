@@ -37,6 +37,9 @@ class Source(Protocol):
     def columns(self, index: Integers) -> NDArray[Any]:
         """Some columns."""
 
+    def selected(self, index: Integers) -> NDArray[Any]:
+        """Some columns, which are not kept for the next time."""
+
     def take(self, index: Integers) -> Self:
         """Some rows, as a source."""
 
@@ -66,6 +69,9 @@ class InMemory:
         return self._array[index]
 
     def columns(self, index: Integers) -> NDArray[Any]:
+        return self._array[:, index]
+
+    def selected(self, index: Integers) -> NDArray[Any]:
         return self._array[:, index]
 
     def take(self, index: Integers) -> "InMemory":
@@ -169,6 +175,9 @@ class DenseMatrix(Matrix):
     def columns(self, index: Integers) -> Floats:
         chosen = self._whole[:, index] if self._is_small else self._source.columns(index)
         return np.asfortranarray(chosen, dtype=np.float64)
+
+    def selected(self, index: Integers) -> Any:
+        return self._source.selected(np.asarray(index))
 
     def take(self, index: Integers) -> Matrix:
         return DenseMatrix(self._source.take(index))

@@ -217,6 +217,13 @@ class SparseMatrix(Matrix):
             result[part] = values
         return result
 
+    def selected(self, index: Integers) -> Any:
+        if not self._by_rows:
+            return self._source.lines(index)
+        return sp.vstack(
+            [part for _, part in self._on_bands(lambda band, _: band[:, index], widen=False)], format="csr"
+        )
+
     def take(self, index: Integers) -> Matrix:
         return SparseMatrix(self._source.take(index))
 

@@ -5,6 +5,7 @@ The libraries are not imported here: the user's X brings what is needed of them.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -133,6 +134,10 @@ class StoredArray:
         """Some columns."""
         return self._cache.columns(np.asarray(index), self._read_columns)
 
+    def selected(self, index: Integers) -> NDArray[Any]:
+        """Some columns, which are not kept for the next time."""
+        return self._read_columns(np.asarray(index))
+
     def _read_columns(self, index: Integers) -> NDArray[Any]:
         turned = self.T.take(index)
         return turned.read(slice(0, index.size), slice(0, self.shape[0])).T
@@ -227,7 +232,7 @@ class StoredSparse:
         with reading(words):
             self._data, self._indices, pointer = (group[part] for part in ("data", "indices", "indptr"))
             self.indptr: Integers = np.asarray(pointer[:]).astype(np.int64)
-        self._group, self.form, self.words = group, form, words
+        self.form, self.words = form, words
         self.shape: tuple[int, int] = (int(shape[0]), int(shape[1]))
         self.dtype: np.dtype[Any] = np.dtype(self._data.dtype)
         self._require_whole()
@@ -248,10 +253,11 @@ class StoredSparse:
     @property
     def T(self) -> "StoredSparse":
         """The same with rows and columns exchanged."""
-        form: Form = "csc" if self.form == "csr" else "csr"
-        return StoredSparse(self._group, form, (self.shape[1], self.shape[0]), self.words)
+        other = copy(self)
+        other.form, other.shape = "csc" if self.form == "csr" else "csr", (self.shape[1], self.shape[0])
+        return other
 
-    def __getitem__(self, index: Integers) -> "StoredSparse | RowsOfSparse":
+    def __getitem__(self, index: Integers) -> "RowsOfSparse":
         return self.take(index)
 
     def band(self, part: slice) -> Any:
@@ -339,3 +345,34 @@ class RowsOfSparse:
 
     def __getitem__(self, index: Integers) -> "RowsOfSparse":
         return self.take(index)
+
+    @property
+    def T(self) -> "TurnedRows":
+        """The same with rows and columns exchanged."""
+        return TurnedRows(self)
+
+
+class TurnedRows:
+    """Some columns of a sparse matrix on disk: good for nothing but to be turned back.
+
+    Parameters
+    ----------
+    T : RowsOfSparse
+        The same with rows and columns exchanged.
+    """
+
+    ndim = 2
+
+    def __init__(self, T: RowsOfSparse) -> None:
+        self.T = T
+        self.shape: tuple[int, int] = (T.shape[1], T.shape[0])
+        self.dtype = T.dtype
+
+    def __getitem__(self, index: Integers) -> RowsOfSparse:
+        raise self.refusal()
+
+    def refusal(self) -> InputError:
+        """What to say to who wants to work with it."""
+        return InputError(
+            f"X is a sparse matrix {self.T.words}, of which no features can be left out: read it into memory"
+        )
