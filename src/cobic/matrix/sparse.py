@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, Surveyor, bits_of, by_class, own_class
 from cobic.matrix.cache import ColumnCache
 from cobic.matrix.grid import TILE_CELLS, bands
-from cobic.matrix.pool import in_order
+from cobic.matrix.pool import Room, in_order
 
 Result = TypeVar("Result")
 Form = Literal["csr", "csc"]
@@ -85,11 +85,13 @@ class SparseInMemory:
 
 def compressed(form: Form, data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> Any:
     """A scipy matrix of a few lines of another one, of which nothing is copied but the numbers of large integers."""
-    if max(shape) <= np.iinfo(np.int32).max:
+    if max(*shape, int(indptr[-1])) <= np.iinfo(np.int32).max:
         indices, indptr = indices.astype(np.int32, copy=False), indptr.astype(np.int32, copy=False)
-    kind = sp.csr_array if form == "csr" else sp.csc_array
     lines = indptr.size - 1
-    return kind((data, indices, indptr), shape=(lines, shape[1]) if form == "csr" else (shape[0], lines))
+    # The constructor would copy parts of larger arrays.
+    band = sp.csr_array((lines, shape[1])) if form == "csr" else sp.csc_array((shape[0], lines))
+    band.data, band.indices, band.indptr = data, indices, indptr
+    return band
 
 
 def cleaned(band: Any) -> Any:
@@ -140,9 +142,11 @@ class SparseMatrix(Matrix):
             yield self._bands[0], kernel(self._whole, self._bands[0])
             return
 
+        room = Room()
+
         def work(part: slice) -> tuple[slice, Result]:
             band = self._source.band(part)
-            return part, kernel(_widened(band) if widen else band, part)
+            return part, kernel(_widened(band, room) if widen else band, part)
 
         yield from in_order(work, self._bands, ahead=1 if self.costly else 2)
 
@@ -254,8 +258,13 @@ def is_range(index: Integers) -> bool:
     return index.size > 0 and int(index[-1]) - int(index[0]) == index.size - 1 and bool((np.diff(index) == 1).all())
 
 
-def _widened(band: Any) -> Any:
-    return band if band.dtype == np.float64 else band.astype(np.float64)
+def _widened(band: Any, room: Room | None = None) -> Any:
+    """The same with float64 entries, in memory that is used again and again if there is such."""
+    if band.dtype == np.float64:
+        return band
+    data = np.empty(band.data.size) if room is None else room.of(band.data.size)
+    data[:] = band.data
+    return compressed(band.format, data, band.indices, band.indptr, band.shape)
 
 
 def _places(band: Any) -> tuple[Integers, Integers]:
