@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import anndata
+import cloudpickle
 import dask.array as da
 import h5py
 import numpy as np
@@ -15,7 +16,7 @@ import zarr
 
 import cobic
 from cobic.errors import InputError
-from cobic.matrix import Matrix
+from cobic.matrix import Matrix, as_matrix
 from matrix_kinds import CSC, CSR, DASK, DENSE
 
 STAYING = {
@@ -56,6 +57,23 @@ def test_the_estimator_takes_it_as_it_is(kind, data, tmp_path):
     np.testing.assert_array_equal(reduced, X[:, model.support_])
     with pytest.raises(ValueError, match="X has 79 features, but ConsistentBiclustering is expecting 80 features"):
         model.predict(STAYING[kind](X[:, :79], tmp_path))
+
+
+@pytest.mark.parametrize("kind", STAYING)
+def test_other_processes_open_it_again(kind, data, tmp_path):
+    X, _ = data
+    matrix = as_matrix(STAYING[kind](X, tmp_path)).take(np.arange(1, 17))
+    matrix.columns(np.array([3]))
+    sent = cloudpickle.dumps(matrix)
+    np.testing.assert_array_equal(cloudpickle.loads(sent).rows(np.arange(16)), X[1:])
+
+
+def test_folds_of_a_file_run_in_other_processes(data, tmp_path):
+    X, y = data
+    plain = cobic.path(X, y, alphas=[0.0, 2.0], cv=2)
+    made = cobic.path(STAYING["HDF5"](X, tmp_path), y, alphas=[0.0, 2.0], cv=2, n_jobs=2)
+    same = [name for name in plain.table if name != "seconds"]
+    pd.testing.assert_frame_equal(made.table[same], plain.table[same])
 
 
 def test_a_fit_to_a_frame_is_forgotten(data, tmp_path):

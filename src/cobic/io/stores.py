@@ -23,7 +23,7 @@ def is_zarr(path: Path) -> bool:
 
 def read_zarr(path: Path, options: FileOptions) -> RawTable:
     """Read a Zarr store of anndata, an array of numbers, or a group of such."""
-    zarr = needed("zarr", "scale")
+    zarr = needed("zarr", "zarr")
     with foreign(path, "a Zarr store"):
         store = zarr.open(str(path), mode="r")
         if hasattr(store, "shape"):

@@ -26,6 +26,9 @@ class ColumnCache:
         self._kept: OrderedDict[int, NDArray[Any]] = OrderedDict()
         self._bytes = 0
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_n_rows": self._n_rows, "_kept": OrderedDict(), "_bytes": 0}
+
     def columns(self, index: Integers, read: Callable[[Integers], NDArray[Any]]) -> Floats:
         """Some columns, of which those that are not here are read, all at once.
 

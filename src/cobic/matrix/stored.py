@@ -6,7 +6,9 @@ The libraries are not imported here: the user's X brings what is needed of them.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -36,7 +38,40 @@ def reading(what: str) -> Iterator[None]:
         raise InputError(message) from error
 
 
-class StoredArray:
+@dataclass(frozen=True)
+class _Address:
+    """Where an array in an HDF5 file is, for another process: h5py cannot send it there."""
+
+    file: str
+    name: str
+
+    @classmethod
+    def of(cls, handle: Any) -> Any:
+        """The address of an array of h5py; others can be sent as they are."""
+        if not type(handle).__module__.startswith("h5py"):
+            return handle
+        with reading("to be opened by another process"):
+            return cls(handle.file.filename, handle.name)
+
+    def opened(self) -> Any:
+        """The array at this address."""
+        h5py = import_module("h5py")
+        with reading(f"in {self.file}"):
+            return h5py.File(self.file, "r")[self.name]
+
+
+class _Sent:
+    """Something with arrays on disk that other processes can be given."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: _Address.of(value) for name, value in self.__dict__.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value.opened() if isinstance(value, _Address) else value)
+
+
+class StoredArray(_Sent):
     """A dense array on disk, or some of its rows and columns, either way round; nothing is read before it is needed.
 
     Parameters
@@ -205,7 +240,7 @@ def _runs(places: Places, most: int, near: int) -> Iterator[Run]:
             begin = at
 
 
-class StoredSparse:
+class StoredSparse(_Sent):
     """A csr or csc matrix on disk in its three parts, or some of its rows.
 
     Parameters
