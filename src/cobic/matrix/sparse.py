@@ -8,14 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, Surveyor, bits_of, by_class, own_class
-from cobic.matrix.cache import ColumnCache
-from cobic.matrix.grid import TILE_CELLS, bands
+from cobic.matrix.cache import ColumnCache, RowsAhead, most_ahead
+from cobic.matrix.grid import bands, is_range
 from cobic.matrix.pool import Room, in_order
 
 Result = TypeVar("Result")
 Form = Literal["csr", "csc"]
-
-_AHEAD_ENTRIES = 8 * TILE_CELLS
 
 
 class SparseSource(Protocol):
@@ -116,6 +114,7 @@ class SparseMatrix(Matrix):
         self.costly = self._source.costly
         self._by_rows = self._source.form == "csr"
         self._cache = ColumnCache(self.shape[0])
+        self._ahead = RowsAhead()
 
     @property
     def kind(self) -> str:
@@ -190,22 +189,19 @@ class SparseMatrix(Matrix):
         if self._by_rows:
             return np.ascontiguousarray(self._source.lines(index).toarray(), dtype=np.float64)
         if len(self._bands) > 1 and is_range(index):
-            start, block = self._ahead_of(int(index[0]), int(index[-1]) + 1)
-            return np.ascontiguousarray(block[index - start].toarray(), dtype=np.float64)
+            start, stop = int(index[0]), int(index[-1]) + 1
+            per_row = self._source.nbytes // self.shape[0]
+            found = self._ahead.rows(start, stop, min(self.shape[0], start + most_ahead(per_row)), self._read_rows)
+            return np.ascontiguousarray(found.toarray(), dtype=np.float64)
         result = np.empty((index.size, self.shape[1]))
         for part, values in self._on_bands(lambda band, _: band[index].toarray(), widen=False):
             result[:, part] = values
         return result
 
-    def _ahead_of(self, start: int, stop: int) -> tuple[int, Any]:
-        """Some rows of a csc matrix as csr, and where they begin: who asks for rows one after the other goes on so."""
-        begin, block = self.__dict__.get("_read_ahead", (0, None))
-        if block is None or not begin <= start <= stop <= begin + block.shape[0]:
-            per_row = max(1, int(self._source.indptr[-1]) // self.shape[0])
-            stop = min(self.shape[0], max(stop, start + _AHEAD_ENTRIES // per_row))
-            parts = [found for _, found in self._on_bands(lambda band, _: band[start:stop], widen=False)]
-            begin, block = self._read_ahead = start, sp.hstack(parts, format="csr")
-        return begin, block
+    def _read_rows(self, start: int, stop: int) -> Any:
+        """Rows of a csc matrix, as csr."""
+        parts = [found for _, found in self._on_bands(lambda band, _: band[start:stop], widen=False)]
+        return sp.hstack(parts, format="csr")
 
     def columns(self, index: Integers) -> Floats:
         index = np.asarray(index)
@@ -251,11 +247,6 @@ class SparseMatrix(Matrix):
 
     def _columns_of(self, part: slice) -> slice:
         return slice(None) if self._by_rows else part
-
-
-def is_range(index: Integers) -> bool:
-    """Tell whether indices are one after the other, upwards."""
-    return index.size > 0 and int(index[-1]) - int(index[0]) == index.size - 1 and bool((np.diff(index) == 1).all())
 
 
 def _widened(band: Any, room: Room | None = None) -> Any:

@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 
 from cobic.errors import InputError
 from cobic.matrix.base import Integers
-from cobic.matrix.cache import ColumnCache
-from cobic.matrix.grid import bands
-from cobic.matrix.sparse import Form, cleaned, compressed, is_range
+from cobic.matrix.cache import ColumnCache, RowsAhead, most_ahead
+from cobic.matrix.grid import bands, is_range
+from cobic.matrix.sparse import Form, cleaned, compressed
 
 _READ_CELLS = 1 << 23
 _WIDEST_READ = 1 << 16
 _BLOCK_BYTES = 1 << 27
 _NEAR_BYTES = 1 << 12
-_AHEAD_BYTES = 1 << 27
 
 
 @contextmanager
@@ -116,7 +115,7 @@ class StoredArray(_Sent):
         self._handle_chunk = (int(chunk[0]), int(chunk[1]))  # what is read at once in any case
         self._chunk = self._handle_chunk[::-1] if turned else self._handle_chunk
         self._cache = ColumnCache(self.shape[0])
-        self._ahead: tuple[int, NDArray[Any]] | None = None
+        self._ahead = RowsAhead()
 
     @property
     def nbytes(self) -> int:
@@ -153,17 +152,16 @@ class StoredArray(_Sent):
         if not is_range(index):
             return self.take(index).read(slice(0, index.size), slice(0, self.shape[1]))
         start, stop = int(index[0]), int(index[-1]) + 1
-        if self._ahead is None or not self._ahead[0] <= start <= stop <= self._ahead[0] + len(self._ahead[1]):
-            whole = slice(start, max(stop, self._end_of_chunk(stop)))
-            self._ahead = start, self.read(whole, slice(0, self.shape[1]))
-        first, values = self._ahead
-        return values[start - first : stop - first]
+        found: NDArray[Any] = self._ahead.rows(start, stop, self._worth_reading(start, stop), self._read_rows)
+        return found
 
-    def _end_of_chunk(self, stop: int) -> int:
-        """Where the chunk ends that the row before `stop` is in, or as far as memory allows."""
-        chunk = self._chunk[0]
-        most = _AHEAD_BYTES // max(1, self.shape[1] * self.dtype.itemsize)
-        return min(self.shape[0], -(-stop // chunk) * chunk if chunk <= most else stop)
+    def _worth_reading(self, start: int, stop: int) -> int:
+        """Up to the end of the chunk that the last row is in, or as far as memory allows."""
+        end = -(-stop // self._chunk[0]) * self._chunk[0]
+        return min(self.shape[0], end, start + most_ahead(self.shape[1] * self.dtype.itemsize))
+
+    def _read_rows(self, start: int, stop: int) -> NDArray[Any]:
+        return self.read(slice(start, stop), slice(0, self.shape[1]))
 
     def columns(self, index: Integers) -> NDArray[Any]:
         """Some columns."""
@@ -270,6 +268,7 @@ class StoredSparse(_Sent):
         self.form, self.words = form, words
         self.shape: tuple[int, int] = (int(shape[0]), int(shape[1]))
         self.dtype: np.dtype[Any] = np.dtype(self._data.dtype)
+        self._entry_bytes = int(self.dtype.itemsize) + int(np.dtype(self._indices.dtype).itemsize)
         self._require_whole()
 
     def _require_whole(self) -> None:
@@ -282,8 +281,7 @@ class StoredSparse(_Sent):
     @property
     def nbytes(self) -> int:
         """Size of the entries and their places, without compression."""
-        each = int(self.dtype.itemsize + np.dtype(self._indices.dtype).itemsize)
-        return int(self.indptr[-1]) * each + int(self.indptr.nbytes)
+        return int(self.indptr[-1]) * self._entry_bytes + int(self.indptr.nbytes)
 
     @property
     def T(self) -> "StoredSparse":
