@@ -263,7 +263,7 @@ def test_sparse_data_are_not_made_dense(kind, monkeypatch):
         cells.append(matrix.shape[0] * matrix.shape[1])
         return whole(matrix, *args, **kwargs)
 
-    for each in (sp.csr_matrix, sp.csc_matrix):
+    for each in (sp.csr_matrix, sp.csc_matrix, sp.csr_array, sp.csc_array):
         monkeypatch.setattr(each, "toarray", counted)
     select_adata(adata, "type", ranking=False)
     assert adata.uns["cobic"]["status"] == "optimal"
@@ -380,9 +380,21 @@ def test_a_table_is_no_anndata(data):
         select_adata(pd.DataFrame(data.X), "type")
 
 
-def test_data_on_disk_are_to_be_read_first(adata, tmp_path):
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix], ids=["dense", "csr", "csc"])
+def test_data_on_disk_stay_there(adata, form, tmp_path):
+    adata.X = form(adata.X)
+    adata.obs["type"] = adata.obs["type"].astype(object)
+    adata.obs.iloc[3, adata.obs.columns.get_loc("type")] = ""  # takes no part
     adata.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
-    with pytest.raises(InputError, match="read it into memory first"):
-        select_adata(backed, "type")
+    copied = select_adata(backed, "type", alpha=2.0, ranking=False, copy=True)
+    assert "cobic" not in backed.uns
+    assert not copied.isbacked
+    select_adata(backed, "type", alpha=2.0, ranking=False)
+    select_adata(adata, "type", alpha=2.0, ranking=False)
+    assert backed.isbacked
+    assert adata.uns["cobic"]["n_left_out"] == 1
+    for found in (backed, copied):
+        assert (found.var["cobic_selected"] == adata.var["cobic_selected"]).all()
+        assert found.uns["cobic"]["upper_bound"] == adata.uns["cobic"]["upper_bound"]
     backed.file.close()

@@ -18,7 +18,7 @@ import cobic
 from cobic.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
-READERS = ("excel", "hdf", "parquet", "r", "zstd")
+READERS = ("excel", "hdf", "parquet", "r", "zarr", "zstd")
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 # ES01: no extended summary; SA01, SA04: See Also; EX01: no example; GL01, SS03, SS05, SS06: form of the first line.
 OPTIONAL = {"ES01", "SA01", "SA04", "EX01", "GL01", "GL03", "SS03", "SS05", "SS06", "RT03", "RT04", "PR08", "PR09"}
@@ -110,10 +110,12 @@ def imports(path):
     ("package", "rooms"),
     [
         ("highspy", {"lp.py"}),
-        ("scipy.sparse", {"matrix.py", "io/sparse.py"}),
+        ("scipy.sparse", {"matrix/convert.py", "matrix/sparse.py", "matrix/stored.py", "io/sparse.py"}),
         ("scipy.io", {"io/annotated.py"}),
         ("subprocess", {"io/annotated.py"}),
         ("h5py", set()),  # these are imported where a file needs them
+        ("zarr", set()),
+        ("dask", {"matrix/chunked.py"}),
         ("openpyxl", set()),
         ("pyarrow", set()),
         ("rdata", set()),
@@ -127,7 +129,7 @@ def imports(path):
         ("anndata", {"adata.py"}),
         ("pooch", {"datasets.py"}),
         ("time", {"budget.py"}),
-        ("threadpoolctl", {"threads.py"}),
+        ("threadpoolctl", {"threads.py", "matrix/pool.py"}),
         ("pickle", set()),
         (
             "cobic.cli",

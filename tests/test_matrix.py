@@ -364,6 +364,27 @@ def test_files_are_read_in_pieces_of_chunks(tmp_path, monkeypatch):
     assert sum(cells) <= X.size
 
 
+def test_rows_one_after_the_other_are_read_once(monkeypatch):
+    X = np.arange(60.0 * 50).reshape(60, 50)
+    loaded = []
+
+    def load(block):
+        loaded.append(block.shape)
+        return block
+
+    chunks = da.from_array(X, chunks=(20, 25)).map_blocks(load, meta=X[:0, :0])
+    monkeypatch.setattr("cobic.matrix.grid.TILE_CELLS", 500)
+    csc = as_matrix(sp.csc_array(X))
+    assert len(csc._bands) > 3
+    read = csc._source.band
+    monkeypatch.setattr(csc._source, "band", lambda part: (loaded.append(part), read(part))[1])
+    for matrix, most in ((as_matrix(chunks), 6), (csc, len(csc._bands))):
+        loaded.clear()
+        found = [matrix.rows(np.arange(start, start + 4)) for start in range(0, 60, 4)]
+        np.testing.assert_array_equal(np.concatenate(found), X)
+        assert len(loaded) <= most
+
+
 class Watched:
     def __init__(self, array, cells):
         self.array, self.cells = array, cells

@@ -16,7 +16,7 @@ from cobic.constraints import read_constraints
 from cobic.errors import InputError
 from cobic.estimator import ConsistentBiclustering
 from cobic.labels import encode_labels
-from cobic.matrix import Integers, as_matrix
+from cobic.matrix import Integers, as_matrix, stays_where_it_is
 from cobic.methods import DEFAULT_METHOD
 from cobic.paths import survival
 from cobic.result import Status
@@ -56,8 +56,8 @@ def select_adata(
     Parameters
     ----------
     adata : AnnData
-        Cells (samples) in rows, genes (features) in columns; X dense or scipy.sparse, in memory. Sparse data are not
-        made dense.
+        Cells (samples) in rows, genes (features) in columns; X dense or sparse, in memory, backed by a file, or a dask
+        array. Sparse data are not made dense, and X of a file is read piece by piece.
     groupby : str
         The column of ``adata.obs`` that holds the group of each cell.
     groups : sequence or "all", default="all"
@@ -161,7 +161,7 @@ def select_adata(
     params = {"groupby": groupby, "groups": groups, "layer": layer, "alpha": alpha, "beta": beta}
     params |= search | {"ranking": ranking, "n_margins": n_margins} | choices
     answer = {"params": _storable(params), **_answer(model, adata.obs_names[cells])}
-    changed = adata.copy() if copy else adata
+    changed = _copied(adata) if copy else adata
     _write(changed, key_added, columns, answer | {"n_left_out": adata.n_obs - cells.size})
     return changed if copy else None
 
@@ -173,9 +173,11 @@ def _require_anndata(adata: Any) -> None:
             "or use cobic.ConsistentBiclustering for a table"
         )
         raise InputError(message)
-    if getattr(adata, "isbacked", False):
-        message = "adata is backed by a file: read it into memory first, adata = adata.to_memory()"
-        raise InputError(message)
+
+
+def _copied(adata: Any) -> Any:
+    """A copy, in memory: an AnnData object that is backed by a file would ask for another file."""
+    return adata.to_memory() if getattr(adata, "isbacked", False) else adata.copy()
 
 
 def _grouped_cells(adata: Any, groupby: str, groups: Any) -> tuple[Integers, Any]:
@@ -225,7 +227,10 @@ def _table(adata: Any, layer: str | None, cells: Integers) -> Any:
     if X is None:
         message = f"adata.X is empty: name a layer to use, its layers are {_listed(adata.layers)}"
         raise InputError(message)
-    if cells.size < adata.n_obs:
+    if stays_where_it_is(X):  # to index it would read it
+        X = as_matrix(X)
+        X = X.take(cells) if cells.size < adata.n_obs else X
+    elif cells.size < adata.n_obs:
         X = X[cells]
     _require_finite(X, adata.obs_names[cells], adata.var_names)
     return X

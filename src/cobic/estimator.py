@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, BiclusterMixin, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from cobic.errors import InconsistentDataWarning, InputError
-from cobic.matrix import Floats, as_matrix
+from cobic.matrix import Floats, Matrix, as_matrix, stays_where_it_is
 from cobic.methods import DEFAULT_METHOD, find_method, solve
 from cobic.model import class_mean_weights, require_finite
 from cobic.paths import survival
@@ -179,7 +179,7 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
             raise InputError(message)
         find_method(self.method, self.method_options or {})
         sample_names = frame_names(X, "index")
-        data, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype="numeric", ensure_all_finite=False)
+        data, y = self._validated(X, y)
         check_classification_targets(y)
         problem = self._problem_of(data, y, self.slack_penalty, sample_names)
         seed = self._seed()
@@ -189,6 +189,50 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
             problem, result = self._without_consistency(problem, result, seed)
         self._keep(problem, result)
         return self
+
+    def _validated(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+        """Training data as scikit-learn wants them; it would read what is on disk or in chunks into memory."""
+        if not stays_where_it_is(X):
+            options = {"accept_sparse": ("csr", "csc"), "dtype": "numeric", "ensure_all_finite": False}
+            data, labels = validate_data(self, X, y, **options)
+            return data, labels
+        matrix = as_matrix(X)
+        self.n_features_in_ = matrix.shape[1]
+        if hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
+        return matrix, column_or_1d(y, warn=True)
+
+    def _new_samples(self, X: Any) -> Matrix:
+        """New samples over the features of the training data."""
+        if not stays_where_it_is(X):
+            options = {"accept_sparse": ("csr", "csc"), "dtype": "numeric", "ensure_all_finite": False}
+            return as_matrix(validate_data(self, X, reset=False, **options))
+        matrix = as_matrix(X)
+        if matrix.shape[1] != self.n_features_in_:
+            message = (
+                f"X has {matrix.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input"
+            )
+            raise InputError(message)
+        return matrix
+
+    def transform(self, X: Any) -> Any:
+        """Reduce X to the selected features.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        ndarray or sparse matrix of shape (n_samples, n_selected)
+            The selected features; of a dask array, a dask array.
+        """
+        if not stays_where_it_is(X):
+            return super().transform(X)
+        check_is_fitted(self)
+        return self._new_samples(X).selected(np.flatnonzero(self.support_))
 
     def _problem_of(self, X: Any, y: Any, slack_penalty: Any, sample_names: Any) -> Problem:
         names = getattr(self, "feature_names_in_", None)
@@ -269,8 +313,7 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
     def _means(self, X: Any) -> Floats:
         """Mean of each sample over the selected features of each class; −∞ for a class without features."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype="numeric", ensure_all_finite=False, reset=False)
-        matrix = as_matrix(X)
+        matrix = self._new_samples(X)
         require_finite(matrix)
         weights = class_mean_weights(self.support_, self.feature_classes_, self.classes_.size)
         means = matrix.products(weights)

@@ -36,8 +36,9 @@ class Problem:
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        The data; dense in any order, float32, integers, a data frame, or scipy.sparse. It is not copied: do not
-        change it while the problem is in use.
+        The data; dense in any order, float32, integers, a data frame, or scipy.sparse; also a memory map, an array of
+        HDF5, Zarr or dask, or the X of a backed AnnData object, which are read piece by piece. It is not copied: do
+        not change it, or close its file, while the problem is in use.
     y : array-like of shape (n_samples,)
         Class of each sample: numbers, strings or booleans; at least two classes.
     alpha : float or array-like of shape (n_samples,), default=0.0

@@ -47,6 +47,7 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--header-row", type=int, metavar="N", help="line of the names, from 1; 0 for none")
     group.add_argument("--decimal", choices=(".", ","), help="decimal mark, if it is not recognised")
     group.add_argument("--encoding", metavar="NAME", help="of a text file, if it is not UTF-8")
+    group.add_argument("--backed", action="store_true", help="leave h5ad, Zarr or npy on disk; read piece by piece")
 
 
 def add_method_arguments(parser: argparse.ArgumentParser, time_limit: float = 60.0) -> None:
@@ -166,7 +167,9 @@ def reading(arguments: argparse.Namespace) -> Reading:
         arguments.features_in_rows,
         arguments.ids,
         tuple(arguments.drop),
-        FileOptions(arguments.part, arguments.header_row, arguments.decimal, arguments.encoding),
+        FileOptions(
+            arguments.part, arguments.header_row, arguments.decimal, arguments.encoding, backed=arguments.backed
+        ),
     )
 
 

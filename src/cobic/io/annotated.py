@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from cobic.io.source import (
     text_lines,
 )
 from cobic.io.sparse import as_csr, sparse_matrix
+from cobic.matrix import StoredArray, StoredSparse, stored_sparse
 
 _DESCRIBING = {"gene_name", "gene_names", "gene_symbol", "gene_symbols", "symbol", "feature_name", "description"}
 _CELL_NAMES = ("CellID", "cell_id", "obs_names", "CellId")
@@ -47,13 +49,20 @@ def read_hdf(path: Path, options: FileOptions) -> RawTable:
     """Read h5ad, loom, or the HDF5 file of Cell Ranger; which of them it is, its groups tell."""
     h5py = needed("h5py", "hdf")
     require_harmless(path)
-    with foreign(path, "an HDF5 file"), h5py.File(path, "r") as file:
+    with foreign(path, "an HDF5 file"), ExitStack() as opened:
+        file = opened.enter_context(h5py.File(path, "r"))
         if "obs" in file and "var" in file:
-            return _h5ad(path, file, options.part)
-        if "matrix" in file and "col_attrs" in file:
-            return _loom(path, file, options.part)
-        if "matrix" in file and "barcodes" in file["matrix"]:
-            return _cell_ranger(path, file["matrix"])
+            table = read_annotated(path, file, options, "h5ad")
+        elif "matrix" in file and "col_attrs" in file:
+            table = _loom(path, file, options)
+        elif "matrix" in file and "barcodes" in file["matrix"]:
+            table = _cell_ranger(path, file["matrix"], backed=options.backed)
+        else:
+            table = None
+        if options.backed and table is not None:
+            opened.pop_all()  # the numbers are still to be read
+    if table is not None:
+        return table
     message = f"{path} is an HDF5 file, but neither h5ad, loom nor 10x: it has none of their groups"
     raise InputError(message)
 
@@ -74,8 +83,9 @@ def require_harmless(path: Path) -> None:
         raise InputError(message)
 
 
-def _h5ad(path: Path, file: Any, layer: str | None) -> RawTable:
-    node, var = file.get("X"), file["var"]
+def read_annotated(path: Path, file: Any, options: FileOptions, form: str) -> RawTable:
+    """Read what anndata has written, to HDF5 or Zarr."""
+    node, var, layer = file.get("X"), file["var"], options.part
     if layer == "raw" and "raw" in file:
         node, var = file["raw/X"], file["raw/var"]
     elif layer is not None:
@@ -83,12 +93,12 @@ def _h5ad(path: Path, file: Any, layer: str | None) -> RawTable:
     if node is None:
         message = f"{path} has no X: name a layer with --part, {some(list(file.get('layers', ())))}"
         raise InputError(message)
-    values = _matrix(path, node)
+    values = _matrix(path, node, backed=options.backed)
     obs_names, obs_notes = _frame(path, file["obs"], values.shape[0])
     var_names, var_notes = _frame(path, var, values.shape[1])
     return RawTable(
         path,
-        "h5ad",
+        form,
         values,
         Axis(values.shape[0], obs_names, obs_notes, None, "sample"),
         Axis(values.shape[1], var_names, var_notes, None, "feature"),
@@ -104,12 +114,16 @@ def _layer(path: Path, file: Any, layer: str) -> Any:
     return layers[layer]
 
 
-def _matrix(path: Path, node: Any) -> Any:
+def _matrix(path: Path, node: Any, *, backed: bool) -> Any:
     """A dense or sparse matrix, in the form that it has."""
+    if backed and not hasattr(node, "shape"):
+        return stored_sparse(node, f"in {path}")
     if hasattr(node, "shape"):
         if len(node.shape) != 2:
             message = f"{path}: {node.name} has {len(node.shape)} dimensions, not 2"
             raise InputError(message)
+        if backed:
+            return StoredArray(node, f"in {path}")
         require_cells(path, *node.shape)
         require_unpacked(path, node.size * node.dtype.itemsize)
         return np.asarray(node[()], dtype=np.float64)
@@ -181,8 +195,9 @@ def _text(value: Any) -> str:
     )
 
 
-def _loom(path: Path, file: Any, layer: str | None) -> RawTable:
-    values = _matrix(path, file["matrix"] if layer is None else _layer(path, file, layer))
+def _loom(path: Path, file: Any, options: FileOptions) -> RawTable:
+    node = file["matrix"] if options.part is None else _layer(path, file, options.part)
+    values = _matrix(path, node, backed=options.backed)
     genes = _attributes(path, file["row_attrs"], values.shape[0], _GENE_NAMES, "feature")
     cells = _attributes(path, file["col_attrs"], values.shape[1], _CELL_NAMES, "sample")
     return RawTable(path, "loom", values, genes, cells, "columns")
@@ -195,9 +210,14 @@ def _attributes(path: Path, node: Any, size: int, usual: Sequence[str], word: st
     return Axis(size, tuple(names), tuple(Note(name, tuple(each)) for name, each in texts.items()), None, word)
 
 
-def _cell_ranger(path: Path, node: Any) -> RawTable:
-    parts = [_array(path, node[part]) for part in ("data", "indices", "indptr", "shape")]
-    values = sparse_matrix(path, "csc", *parts)
+def _cell_ranger(path: Path, node: Any, *, backed: bool) -> RawTable:
+    values: Any
+    if backed:
+        n_features, n_cells = _array(path, node["shape"]).tolist()
+        values = StoredSparse(node, "csc", (n_features, n_cells), f"in {path}")
+    else:
+        parts = [_array(path, node[part]) for part in ("data", "indices", "indptr", "shape")]
+        values = sparse_matrix(path, "csc", *parts)
     features = node.get("features", node)
     ids = _column(path, features["id" if "id" in features else "genes"])
     described = _column(path, features["name" if "name" in features else "gene_names"])

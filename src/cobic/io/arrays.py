@@ -13,6 +13,7 @@ from cobic.io.delimited import FileOptions
 from cobic.io.raw import Axis, Note, RawTable, as_text
 from cobic.io.source import MOST_CELLS, foreign, require_unpacked
 from cobic.io.sparse import sparse_matrix
+from cobic.matrix import StoredArray
 
 _SPARSE = {"data", "indices", "indptr", "format", "shape"}
 
@@ -20,6 +21,8 @@ _SPARSE = {"data", "indices", "indptr", "format", "shape"}
 def read_npz(path: Path, options: FileOptions) -> RawTable:
     """Read an npz or npy file of numpy, or a sparse matrix that scipy wrote; arrays of objects are refused."""
     with foreign(path, "a file of numpy"):
+        if options.backed:
+            return from_arrays(path, "npy", {"matrix": _mapped(path)}, options.part)
         arrays = _arrays(path)
         if set(arrays) >= _SPARSE:
             form = _word(arrays["format"].item())
@@ -27,6 +30,21 @@ def read_npz(path: Path, options: FileOptions) -> RawTable:
             others = {name: array for name, array in arrays.items() if name not in _SPARSE}
             return from_arrays(path, "npz", {"matrix": values, **others}, options.part)
         return from_arrays(path, "npz", arrays, options.part)
+
+
+def _mapped(path: Path) -> StoredArray:
+    """An npy file, of which nothing is read yet."""
+    with path.open("rb") as stream:
+        if stream.read(6) != b"\x93NUMPY":
+            message = (
+                f"{path} is packed, so that it cannot be read piece by piece: leave out --backed, or save it as npy"
+            )
+            raise InputError(message)
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    if array.ndim != 2:
+        message = f"{path} holds no table of numbers"
+        raise InputError(message)
+    return StoredArray(array, f"in {path}")
 
 
 def _word(text: Any) -> str:
@@ -102,7 +120,7 @@ def from_arrays(
         message = f"{path} holds {several if tables else 'no table of numbers'}"
         raise InputError(message)
     values = arrays[chosen]
-    if not hasattr(values, "tocsr"):
+    if not hasattr(values, "tocsr") and not isinstance(values, StoredArray):
         values = values.astype(np.float64)
     n_rows, n_columns = values.shape
     row_names, column_names = (names or {}).get(chosen, (None, None))

@@ -39,12 +39,15 @@ class FileOptions:
         The decimal mark.
     encoding : str or None
         The encoding of a text file.
+    backed : bool
+        Whether the numbers stay in the file, and are read piece by piece.
     """
 
     part: str | None = None
     header_row: int | None = None
     decimal: str | None = None
     encoding: str | None = None
+    backed: bool = False
 
     def __post_init__(self) -> None:
         if self.header_row is not None:

@@ -116,6 +116,9 @@ def overview(reading: Reading) -> Overview:
     Overview
         What was understood.
     """
+    if reading.file.backed:
+        message = f"{reading.path}: inspect reads the whole file: leave out --backed"
+        raise InputError(message)
     raw = read_raw(reading.path, reading.file)
     options = reading.label_options()
     labels, guessed = _given(reading), False

@@ -24,7 +24,8 @@ from cobic.io.labels import read_label_file
 from cobic.io.r import read_r
 from cobic.io.raw import RawTable
 from cobic.io.source import first_bytes, foreign
-from cobic.matrix import as_matrix
+from cobic.io.stores import is_zarr, read_zarr
+from cobic.matrix import as_matrix, stays_where_it_is
 
 Reader = Callable[[Path, FileOptions], RawTable]
 
@@ -42,17 +43,18 @@ def read(
     header_row: int | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    backed: bool = False,
 ) -> Dataset:
     r"""Read samples, features and classes from a file.
 
-    CSV and TSV, GCT, RES, GEO series matrix, ARFF, Excel, Parquet, Feather, h5ad, loom, a 10x folder, npz and R data;
-    texts also packed as gz, bz2, xz or zst. The format is told from the content and the name. Where the classes are
-    found tells whether samples are in rows or in columns.
+    CSV and TSV, GCT, RES, GEO series matrix, ARFF, Excel, Parquet, Feather, h5ad, loom, Zarr, a 10x folder, npz and R
+    data; texts also packed as gz, bz2, xz or zst. The format is told from the content and the name. Where the classes
+    are found tells whether samples are in rows or in columns.
 
     Parameters
     ----------
     path : str or Path
-        The file, or the folder of a 10x matrix.
+        The file, or the folder of a 10x matrix or Zarr store.
     labels : str, optional
         The column or row (of h5ad: the column of ``obs``) that holds the class of each sample; with `labels_file` the
         column of that file, if it has more than two.
@@ -78,11 +80,15 @@ def read(
         The decimal mark of a text file, if it cannot be told.
     encoding : str, optional
         The encoding of a text file; UTF-8 by default, or UTF-16 with a byte order mark.
+    backed : bool, default=False
+        Leave the numbers of an h5ad, loom, 10x ``.h5``, Zarr or npy file where they are, and read them piece by piece
+        whenever they are needed: for files that do not fit into memory.
 
     Returns
     -------
     Dataset
-        Samples in rows. Sparse data stay sparse. `y` holds strings, or is None if no labels were asked for;
+        Samples in rows. Sparse data stay sparse; with `backed` X is a matrix on disk, for :class:`cobic.Problem` and
+        all that takes data here. `y` holds strings, or is None if no labels were asked for;
         `set_aside` names what is in the file but not in the data.
 
     Raises
@@ -109,7 +115,7 @@ def read(
         features_in_rows,
         ids,
         tuple(drop),
-        FileOptions(part, header_row, decimal, encoding),
+        FileOptions(part, header_row, decimal, encoding, backed),
     )
     return asked.dataset()
 
@@ -160,16 +166,22 @@ def read_raw(path: Path, options: FileOptions) -> RawTable:
         if options.part is not None and reader not in _WITH_PARTS:
             message = f"{path} has no parts, and --part (or --sheet) is {options.part!r}: leave it out"
             raise InputError(message)
+        if options.backed and reader not in _BACKED:
+            message = f"{path} can only be read as a whole: leave out --backed, or save it as h5ad, Zarr or npy"
+            raise InputError(message)
         return reader(path, options)
     except MemoryError:
-        message = f"{path} does not fit into memory: use a sparse format such as h5ad, or a larger computer"
+        message = (
+            f"{path} does not fit into memory: use a sparse format such as h5ad, --backed (backed=True) to read it "
+            "piece by piece, or a larger computer"
+        )
         raise InputError(message) from None
 
 
 def _reader(path: Path) -> Reader:
     """The reader for a file: by how it begins, and by its name where that does not tell."""
     if path.is_dir():
-        return read_ten_x
+        return read_zarr if is_zarr(path) else read_ten_x
     start = first_bytes(path)
     by_content = _by_content(path, start)
     ending = _ending(path)
@@ -238,7 +250,8 @@ _REFUSED = {
     b"%PDF": "a PDF document: give the table itself",
     b"ustar": _TAR,
 }
-_WITH_PARTS: tuple[Reader, ...] = (read_excel, read_hdf, read_npz, read_r)
+_WITH_PARTS: tuple[Reader, ...] = (read_excel, read_hdf, read_npz, read_r, read_zarr)
+_BACKED: tuple[Reader, ...] = (read_hdf, read_npz, read_zarr)
 _BY_CONTENT: dict[bytes, Reader] = {
     b"PAR1": read_parquet,
     b"ARROW1": read_feather,
@@ -275,7 +288,9 @@ def as_dataset(arranged: Arranged) -> Dataset:
     """Make a data set of what was understood; refuse what is missing or not a number."""
     require_usable(arranged)
     X = arranged.table.values
-    if not hasattr(X, "tocsr"):
+    if stays_where_it_is(X):
+        X = as_matrix(X)
+    elif not hasattr(X, "tocsr"):
         X = np.ascontiguousarray(X, dtype=np.float64)
     elif X.format not in ("csr", "csc"):
         X = X.tocsr()

@@ -132,6 +132,10 @@ class Matrix(ABC):
         """Some features, dense: (n, len(index)), each feature in one piece of memory."""
 
     @abstractmethod
+    def selected(self, index: Integers) -> Any:
+        """Some features in the form and type that they have: an array, a sparse matrix, or chunks."""
+
+    @abstractmethod
     def take(self, index: Integers) -> "Matrix":
         """Some samples, in the same form; of a file or of chunks, a view."""
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from cobic.matrix.base import Floats, Integers
 
 MOST_BYTES = 1 << 28
+AHEAD_BYTES = 1 << 27
 
 
 class ColumnCache:
@@ -25,6 +26,9 @@ class ColumnCache:
         self._n_rows = n_rows
         self._kept: OrderedDict[int, NDArray[Any]] = OrderedDict()
         self._bytes = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_n_rows": self._n_rows, "_kept": OrderedDict(), "_bytes": 0}
 
     def columns(self, index: Integers, read: Callable[[Integers], NDArray[Any]]) -> Floats:
         """Some columns, of which those that are not here are read, all at once.
@@ -64,3 +68,42 @@ class ColumnCache:
         while self._bytes > MOST_BYTES:
             _, old = self._kept.popitem(last=False)
             self._bytes -= max(1, old.nbytes)
+
+
+class RowsAhead:
+    """The rows read last, with those after them: who asks for rows one after the other goes on so."""
+
+    def __init__(self) -> None:
+        self._first = 0
+        self._kept: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_first": 0, "_kept": None}
+
+    def rows(self, start: int, stop: int, ahead: int, read: Callable[[int, int], Any]) -> Any:
+        """Rows one after the other.
+
+        Parameters
+        ----------
+        start, stop : int
+            The first row, and the one after the last.
+        ahead : int
+            Up to where to read if it must be read.
+        read : callable
+            Reads rows, given the first and the one after the last.
+
+        Returns
+        -------
+        array
+            The rows, in the form in which they are read.
+        """
+        if self._kept is None or not self._first <= start <= stop <= self._first + self._kept.shape[0]:
+            self._kept = None  # to have both would take twice the memory
+            self._kept = read(start, max(stop, ahead))
+            self._first = start
+        return self._kept[start - self._first : stop - self._first]
+
+
+def most_ahead(row_bytes: int) -> int:
+    """How many rows may be read ahead."""
+    return max(1, AHEAD_BYTES // max(1, row_bytes))

@@ -9,7 +9,8 @@ from uuid import uuid4
 import numpy as np
 
 from cobic.matrix.base import Bits, Floats, Integers, Matrix, Survey, Surveyor
-from cobic.matrix.cache import ColumnCache
+from cobic.matrix.cache import ColumnCache, RowsAhead, most_ahead
+from cobic.matrix.grid import is_range
 from cobic.matrix.pool import one_blas_thread, single_threaded
 
 Task = Callable[[int, int], tuple[Any, ...] | None]
@@ -34,7 +35,7 @@ class ChunkedMatrix(Matrix):
     def __init__(self, array: Any, index: Integers | None = None) -> None:
         super().__init__((array.shape[0] if index is None else index.size, array.shape[1]))
         self._array, self._index = array, index
-        self._cache = ColumnCache(self.shape[0])
+        self._cache, self._ahead = ColumnCache(self.shape[0]), RowsAhead()
         self._columns = [slice(stop - size, stop) for stop, size in _ends(array.chunks[1])]
         starts = [slice(stop - size, stop) for stop, size in _ends(array.chunks[0])]
         # Of each row of chunks: where its rows go, and which of them are meant.
@@ -76,10 +77,18 @@ class ChunkedMatrix(Matrix):
 
     def rows(self, index: Integers) -> Floats:
         index = np.asarray(index)
+        if not is_range(index):
+            return self._read_rows(index)
+        start, stop = int(index[0]), int(index[-1]) + 1
+        end = next((int(end) for end in np.cumsum(self._array.chunks[0]) if end >= stop), stop)
+        ahead = stop if self._index is not None else min(end, start + most_ahead(8 * self.shape[1]))
+        found: Floats = self._ahead.rows(start, stop, ahead, lambda *ends: self._read_rows(np.arange(*ends)))
+        return found.copy()
+
+    def _read_rows(self, index: Integers) -> Floats:
         picked = self._taken(index)
         result = np.empty((index.size, self.shape[1]))
-        grid = picked._map(lambda *_: (_values, None))
-        for r, c, part in _computed(grid):
+        for r, c, part in _computed(picked._map(lambda *_: (_values, None))):
             result[_cross(picked._rows[r][0], self._columns[c])] = part
         return result
 
@@ -94,6 +103,10 @@ class ChunkedMatrix(Matrix):
         for r, c, part in _computed(grid):
             result[_cross(self._rows[r][0], wanted[c])] = part
         return result
+
+    def selected(self, index: Integers) -> Any:
+        array = self._array if self._index is None else self._array[self._index]
+        return array[:, index]
 
     def take(self, index: Integers) -> Matrix:
         return self._taken(np.asarray(index))

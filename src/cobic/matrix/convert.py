@@ -13,7 +13,9 @@ from cobic.matrix.base import Floats, Matrix
 from cobic.matrix.chunked import ChunkedMatrix
 from cobic.matrix.dense import DenseMatrix
 from cobic.matrix.sparse import SparseMatrix
-from cobic.matrix.stored import RowsOfSparse, StoredArray, StoredSparse
+from cobic.matrix.stored import RowsOfSparse, StoredArray, StoredSparse, TurnedRows
+
+_STORED = (StoredArray, StoredSparse, RowsOfSparse, TurnedRows)
 
 
 def as_matrix(X: Any) -> Matrix:
@@ -53,7 +55,7 @@ def as_matrix(X: Any) -> Matrix:
 
 def stays_where_it_is(X: Any) -> bool:
     """Tell whether X is on disk, in chunks, or a matrix already, so that nobody may turn it into an array."""
-    return isinstance(X, (Matrix, StoredArray, StoredSparse, RowsOfSparse, np.memmap)) or _library(X) is not None
+    return isinstance(X, (Matrix, *_STORED, np.memmap)) or _library(X) is not None
 
 
 @singledispatch
@@ -92,6 +94,11 @@ def _wrap_stored(array: StoredArray) -> Matrix:
 def _wrap_stored_sparse(array: Any) -> Matrix:
     _require_sparse_numbers(array.dtype)
     return SparseMatrix(array)
+
+
+@_wrap.register
+def _wrap_turned(array: TurnedRows) -> Matrix:
+    raise array.refusal()
 
 
 @_wrap.register(sp.spmatrix)

@@ -21,7 +21,7 @@ from cobic.matrix.base import (
     runs,
 )
 from cobic.matrix.grid import Block, Tile, blocks, tile_shape
-from cobic.matrix.pool import in_order
+from cobic.matrix.pool import Room, in_order
 
 Result = TypeVar("Result")
 
@@ -48,6 +48,9 @@ class Source(Protocol):
 
     def columns(self, index: Integers) -> NDArray[Any]:
         """Some columns."""
+
+    def selected(self, index: Integers) -> NDArray[Any]:
+        """Some columns, which are not kept for the next time."""
 
     def take(self, index: Integers) -> Self:
         """Some rows, as a source."""
@@ -78,6 +81,9 @@ class InMemory:
         return self._array[index]
 
     def columns(self, index: Integers) -> NDArray[Any]:
+        return self._array[:, index]
+
+    def selected(self, index: Integers) -> NDArray[Any]:
         return self._array[:, index]
 
     def take(self, index: Integers) -> "InMemory":
@@ -122,10 +128,11 @@ class DenseMatrix(Matrix):
 
     def _on_tiles(self, kernel: Callable[[Floats, Tile], Result]) -> Iterator[tuple[Tile, Result]]:
         """What a kernel makes of each tile, in their order."""
+        room = Room()
 
         def work(block: Block) -> list[tuple[Tile, Result]]:
             values = self._source.read(block.outline.rows, block.outline.columns)
-            return [(tile, kernel(_canonical(values[tile.within(block.outline)]), tile)) for tile in block.tiles]
+            return [(tile, kernel(_canonical(values[tile.within(block.outline)], room), tile)) for tile in block.tiles]
 
         if self._is_small:
             whole = Tile(slice(0, self.shape[0]), slice(0, self.shape[1]))
@@ -194,6 +201,9 @@ class DenseMatrix(Matrix):
         chosen = self._whole[:, index] if self._is_small else self._source.columns(index)
         return np.asfortranarray(chosen, dtype=np.float64)
 
+    def selected(self, index: Integers) -> Any:
+        return self._source.selected(np.asarray(index))
+
     def take(self, index: Integers) -> Matrix:
         return DenseMatrix(self._source.take(index))
 
@@ -213,16 +223,18 @@ class DenseMatrix(Matrix):
         return whole.survey
 
 
-def _canonical(values: NDArray[Any]) -> Floats:
+def _canonical(values: NDArray[Any], room: Room | None = None) -> Floats:
     """A tile in the one form that is multiplied: the BLAS has other kernels, with other rounding, for other forms.
 
-    A piece of a larger array in that form stays where it is.
+    A piece of a larger array in that form stays where it is; another one is copied, into the room if there is one.
     """
     if values.dtype == np.float64 and values.dtype.isnative and values.flags.aligned:
         down, across = values.strides
         if across == 8 and down % 8 == 0 and down >= 8 * values.shape[1]:
             return values
-    return np.require(values, np.float64, ("C", "A"))
+    copied = np.empty(values.shape) if room is None else room.of(values.size).reshape(values.shape)
+    copied[:] = values
+    return copied
 
 
 def _times(left: Floats, right: Floats) -> Floats:
@@ -237,8 +249,7 @@ def _weighted_bits(values: Floats, weights: Bits) -> Bits:
 
 
 def _survey(values: Floats, bit_weights: Bits | None) -> Survey:
-    size = np.abs(values)
-    row_peaks, column_peaks = size.max(axis=1), size.max(axis=0)
+    row_peaks, column_peaks = (np.maximum(values.max(axis=axis), -values.min(axis=axis)) for axis in (1, 0))
     bits = None if bit_weights is None else _weighted_bits(values, bit_weights)
     return Survey(row_peaks, column_peaks, _first_not_finite(values, row_peaks), bits)
 

@@ -79,3 +79,8 @@ def bands(indptr: Integers, n_minor: int) -> list[slice]:
     cuts = np.searchsorted(indptr, np.arange(size, n_entries, size), side="left")
     edges = np.unique(np.concatenate([[0], cuts, [n_major]]))
     return [slice(int(start), int(stop)) for start, stop in pairwise(edges)]
+
+
+def is_range(index: Integers) -> bool:
+    """Tell whether indices are one after the other, upwards."""
+    return index.size > 0 and int(index[-1]) - int(index[0]) == index.size - 1 and bool((np.diff(index) == 1).all())

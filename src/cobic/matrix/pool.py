@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
@@ -45,6 +47,23 @@ def one_blas_thread() -> Iterator[None]:
     """One thread for each call of the BLAS, because several calls are under way."""
     with _blas().limit(limits=1):
         yield
+
+
+class Room:
+    """Memory for the numbers of a part, one piece for each thread: to get it anew each time costs as much as the work.
+
+    What it gives is overwritten the next time that the same thread asks.
+    """
+
+    def __init__(self) -> None:
+        self._of_thread = threading.local()
+
+    def of(self, size: int) -> NDArray[np.float64]:
+        """So many numbers, in one piece."""
+        buffer: NDArray[np.float64] | None = getattr(self._of_thread, "buffer", None)
+        if buffer is None or buffer.size < size:
+            buffer = self._of_thread.buffer = np.empty(size)
+        return buffer[:size]
 
 
 def in_order(work: Callable[[Item], Result], items: Sequence[Item], ahead: int = 2) -> Iterator[Result]:

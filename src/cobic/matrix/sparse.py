@@ -20,14 +20,12 @@ from cobic.matrix.base import (
     own_class,
     runs,
 )
-from cobic.matrix.cache import ColumnCache
-from cobic.matrix.grid import TILE_CELLS, bands
-from cobic.matrix.pool import in_order
+from cobic.matrix.cache import ColumnCache, RowsAhead, most_ahead
+from cobic.matrix.grid import bands, is_range
+from cobic.matrix.pool import Room, in_order
 
 Result = TypeVar("Result")
 Form = Literal["csr", "csc"]
-
-_AHEAD_ENTRIES = 8 * TILE_CELLS
 
 
 class SparseSource(Protocol):
@@ -97,11 +95,13 @@ class SparseInMemory:
 
 def compressed(form: Form, data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> Any:
     """A scipy matrix of a few lines of another one, of which nothing is copied but the numbers of large integers."""
-    if max(shape) <= np.iinfo(np.int32).max:
+    if max(*shape, int(indptr[-1])) <= np.iinfo(np.int32).max:
         indices, indptr = indices.astype(np.int32, copy=False), indptr.astype(np.int32, copy=False)
-    kind = sp.csr_array if form == "csr" else sp.csc_array
     lines = indptr.size - 1
-    return kind((data, indices, indptr), shape=(lines, shape[1]) if form == "csr" else (shape[0], lines))
+    # The constructor would copy parts of larger arrays.
+    band = sp.csr_array((lines, shape[1])) if form == "csr" else sp.csc_array((shape[0], lines))
+    band.data, band.indices, band.indptr = data, indices, indptr
+    return band
 
 
 def cleaned(band: Any) -> Any:
@@ -126,6 +126,7 @@ class SparseMatrix(Matrix):
         self.costly = self._source.costly
         self._by_rows = self._source.form == "csr"
         self._cache = ColumnCache(self.shape[0])
+        self._ahead = RowsAhead()
 
     @property
     def kind(self) -> str:
@@ -152,9 +153,11 @@ class SparseMatrix(Matrix):
             yield self._bands[0], kernel(self._whole, self._bands[0])
             return
 
+        room = Room()
+
         def work(part: slice) -> tuple[slice, Result]:
             band = self._source.band(part)
-            return part, kernel(_widened(band) if widen else band, part)
+            return part, kernel(_widened(band, room) if widen else band, part)
 
         yield from in_order(work, self._bands, ahead=1 if self.costly else 2)
 
@@ -210,22 +213,19 @@ class SparseMatrix(Matrix):
         if self._by_rows:
             return np.ascontiguousarray(self._source.lines(index).toarray(), dtype=np.float64)
         if len(self._bands) > 1 and is_range(index):
-            start, block = self._ahead_of(int(index[0]), int(index[-1]) + 1)
-            return np.ascontiguousarray(block[index - start].toarray(), dtype=np.float64)
+            start, stop = int(index[0]), int(index[-1]) + 1
+            per_row = self._source.nbytes // self.shape[0]
+            found = self._ahead.rows(start, stop, min(self.shape[0], start + most_ahead(per_row)), self._read_rows)
+            return np.ascontiguousarray(found.toarray(), dtype=np.float64)
         result = np.empty((index.size, self.shape[1]))
         for part, values in self._on_bands(lambda band, _: band[index].toarray(), widen=False):
             result[:, part] = values
         return result
 
-    def _ahead_of(self, start: int, stop: int) -> tuple[int, Any]:
-        """Some rows of a csc matrix as csr, and where they begin: who asks for rows one after the other goes on so."""
-        begin, block = self.__dict__.get("_read_ahead", (0, None))
-        if block is None or not begin <= start <= stop <= begin + block.shape[0]:
-            per_row = max(1, int(self._source.indptr[-1]) // self.shape[0])
-            stop = min(self.shape[0], max(stop, start + _AHEAD_ENTRIES // per_row))
-            parts = [found for _, found in self._on_bands(lambda band, _: band[start:stop], widen=False)]
-            begin, block = self._read_ahead = start, sp.hstack(parts, format="csr")
-        return begin, block
+    def _read_rows(self, start: int, stop: int) -> Any:
+        """Rows of a csc matrix, as csr."""
+        parts = [found for _, found in self._on_bands(lambda band, _: band[start:stop], widen=False)]
+        return sp.hstack(parts, format="csr")
 
     def columns(self, index: Integers) -> Floats:
         index = np.asarray(index)
@@ -240,6 +240,13 @@ class SparseMatrix(Matrix):
         for part, values in self._on_bands(lambda band, _: band[:, index].toarray(), widen=False):
             result[part] = values
         return result
+
+    def selected(self, index: Integers) -> Any:
+        if not self._by_rows:
+            return self._source.lines(index)
+        return sp.vstack(
+            [part for _, part in self._on_bands(lambda band, _: band[:, index], widen=False)], format="csr"
+        )
 
     def take(self, index: Integers) -> Matrix:
         return SparseMatrix(self._source.take(index))
@@ -266,18 +273,18 @@ class SparseMatrix(Matrix):
         return slice(None) if self._by_rows else part
 
 
-def is_range(index: Integers) -> bool:
-    """Tell whether indices are one after the other, upwards."""
-    return index.size > 0 and int(index[-1]) - int(index[0]) == index.size - 1 and bool((np.diff(index) == 1).all())
-
-
 def _lines(band: Any, rows: slice) -> Any:
     """Some rows of a band; all of them without a copy."""
     return band if rows == slice(0, band.shape[0]) else band[rows]
 
 
-def _widened(band: Any) -> Any:
-    return band if band.dtype == np.float64 else band.astype(np.float64)
+def _widened(band: Any, room: Room | None = None) -> Any:
+    """The same with float64 entries, in memory that is used again and again if there is such."""
+    if band.dtype == np.float64:
+        return band
+    data = np.empty(band.data.size) if room is None else room.of(band.data.size)
+    data[:] = band.data
+    return compressed(band.format, data, band.indices, band.indptr, band.shape)
 
 
 def _places(band: Any) -> tuple[Integers, Integers]:

@@ -5,7 +5,10 @@ The libraries are not imported here: the user's X brings what is needed of them.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,15 +17,14 @@ from numpy.typing import NDArray
 
 from cobic.errors import InputError
 from cobic.matrix.base import Integers
-from cobic.matrix.cache import ColumnCache
-from cobic.matrix.grid import bands
-from cobic.matrix.sparse import Form, cleaned, compressed, is_range
+from cobic.matrix.cache import ColumnCache, RowsAhead, most_ahead
+from cobic.matrix.grid import bands, is_range
+from cobic.matrix.sparse import Form, cleaned, compressed
 
 _READ_CELLS = 1 << 23
 _WIDEST_READ = 1 << 16
 _BLOCK_BYTES = 1 << 27
 _NEAR_BYTES = 1 << 12
-_AHEAD_BYTES = 1 << 27
 
 
 @contextmanager
@@ -35,7 +37,40 @@ def reading(what: str) -> Iterator[None]:
         raise InputError(message) from error
 
 
-class StoredArray:
+@dataclass(frozen=True)
+class _Address:
+    """Where an array in an HDF5 file is, for another process: h5py cannot send it there."""
+
+    file: str
+    name: str
+
+    @classmethod
+    def of(cls, handle: Any) -> Any:
+        """The address of an array of h5py; others can be sent as they are."""
+        if not type(handle).__module__.startswith("h5py"):
+            return handle
+        with reading("to be opened by another process"):
+            return cls(handle.file.filename, handle.name)
+
+    def opened(self) -> Any:
+        """The array at this address."""
+        h5py = import_module("h5py")
+        with reading(f"in {self.file}"):
+            return h5py.File(self.file, "r")[self.name]
+
+
+class _Sent:
+    """Something with arrays on disk that other processes can be given."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: _Address.of(value) for name, value in self.__dict__.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value.opened() if isinstance(value, _Address) else value)
+
+
+class StoredArray(_Sent):
     """A dense array on disk, or some of its rows and columns, either way round; nothing is read before it is needed.
 
     Parameters
@@ -80,7 +115,7 @@ class StoredArray:
         self._handle_chunk = (int(chunk[0]), int(chunk[1]))  # what is read at once in any case
         self._chunk = self._handle_chunk[::-1] if turned else self._handle_chunk
         self._cache = ColumnCache(self.shape[0])
-        self._ahead: tuple[int, NDArray[Any]] | None = None
+        self._ahead = RowsAhead()
 
     @property
     def nbytes(self) -> int:
@@ -117,21 +152,24 @@ class StoredArray:
         if not is_range(index):
             return self.take(index).read(slice(0, index.size), slice(0, self.shape[1]))
         start, stop = int(index[0]), int(index[-1]) + 1
-        if self._ahead is None or not self._ahead[0] <= start <= stop <= self._ahead[0] + len(self._ahead[1]):
-            whole = slice(start, max(stop, self._end_of_chunk(stop)))
-            self._ahead = start, self.read(whole, slice(0, self.shape[1]))
-        first, values = self._ahead
-        return values[start - first : stop - first]
+        found: NDArray[Any] = self._ahead.rows(start, stop, self._worth_reading(start, stop), self._read_rows)
+        return found
 
-    def _end_of_chunk(self, stop: int) -> int:
-        """Where the chunk ends that the row before `stop` is in, or as far as memory allows."""
-        chunk = self._chunk[0]
-        most = _AHEAD_BYTES // max(1, self.shape[1] * self.dtype.itemsize)
-        return min(self.shape[0], -(-stop // chunk) * chunk if chunk <= most else stop)
+    def _worth_reading(self, start: int, stop: int) -> int:
+        """Up to the end of the chunk that the last row is in, or as far as memory allows."""
+        end = -(-stop // self._chunk[0]) * self._chunk[0]
+        return min(self.shape[0], end, start + most_ahead(self.shape[1] * self.dtype.itemsize))
+
+    def _read_rows(self, start: int, stop: int) -> NDArray[Any]:
+        return self.read(slice(start, stop), slice(0, self.shape[1]))
 
     def columns(self, index: Integers) -> NDArray[Any]:
         """Some columns."""
         return self._cache.columns(np.asarray(index), self._read_columns)
+
+    def selected(self, index: Integers) -> NDArray[Any]:
+        """Some columns, which are not kept for the next time."""
+        return self._read_columns(np.asarray(index))
 
     def _read_columns(self, index: Integers) -> NDArray[Any]:
         turned = self.T.take(index)
@@ -200,7 +238,7 @@ def _runs(places: Places, most: int, near: int) -> Iterator[Run]:
             begin = at
 
 
-class StoredSparse:
+class StoredSparse(_Sent):
     """A csr or csc matrix on disk in its three parts, or some of its rows.
 
     Parameters
@@ -227,9 +265,10 @@ class StoredSparse:
         with reading(words):
             self._data, self._indices, pointer = (group[part] for part in ("data", "indices", "indptr"))
             self.indptr: Integers = np.asarray(pointer[:]).astype(np.int64)
-        self._group, self.form, self.words = group, form, words
+        self.form, self.words = form, words
         self.shape: tuple[int, int] = (int(shape[0]), int(shape[1]))
         self.dtype: np.dtype[Any] = np.dtype(self._data.dtype)
+        self._entry_bytes = int(self.dtype.itemsize) + int(np.dtype(self._indices.dtype).itemsize)
         self._require_whole()
 
     def _require_whole(self) -> None:
@@ -242,16 +281,16 @@ class StoredSparse:
     @property
     def nbytes(self) -> int:
         """Size of the entries and their places, without compression."""
-        each = int(self.dtype.itemsize + np.dtype(self._indices.dtype).itemsize)
-        return int(self.indptr[-1]) * each + int(self.indptr.nbytes)
+        return int(self.indptr[-1]) * self._entry_bytes + int(self.indptr.nbytes)
 
     @property
     def T(self) -> "StoredSparse":
         """The same with rows and columns exchanged."""
-        form: Form = "csc" if self.form == "csr" else "csr"
-        return StoredSparse(self._group, form, (self.shape[1], self.shape[0]), self.words)
+        other = copy(self)
+        other.form, other.shape = "csc" if self.form == "csr" else "csr", (self.shape[1], self.shape[0])
+        return other
 
-    def __getitem__(self, index: Integers) -> "StoredSparse | RowsOfSparse":
+    def __getitem__(self, index: Integers) -> "RowsOfSparse":
         return self.take(index)
 
     def band(self, part: slice) -> Any:
@@ -339,3 +378,34 @@ class RowsOfSparse:
 
     def __getitem__(self, index: Integers) -> "RowsOfSparse":
         return self.take(index)
+
+    @property
+    def T(self) -> "TurnedRows":
+        """The same with rows and columns exchanged."""
+        return TurnedRows(self)
+
+
+class TurnedRows:
+    """Some columns of a sparse matrix on disk: good for nothing but to be turned back.
+
+    Parameters
+    ----------
+    T : RowsOfSparse
+        The same with rows and columns exchanged.
+    """
+
+    ndim = 2
+
+    def __init__(self, T: RowsOfSparse) -> None:
+        self.T = T
+        self.shape: tuple[int, int] = (T.shape[1], T.shape[0])
+        self.dtype = T.dtype
+
+    def __getitem__(self, index: Integers) -> RowsOfSparse:
+        raise self.refusal()
+
+    def refusal(self) -> InputError:
+        """What to say to who wants to work with it."""
+        return InputError(
+            f"X is a sparse matrix {self.T.words}, of which no features can be left out: read it into memory"
+        )
