@@ -6,6 +6,7 @@ there; if none does, the relaxation is solved at the point and gives a new cut, 
 fractional selection with these counts exists. So linear programs are solved only where all earlier ones say nothing.
 """
 
+import heapq
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +18,7 @@ from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
 _FEW_NODES = 400
+_MANY_NODES = 20_000
 _MANY_FEATURES = 20_000
 
 
@@ -107,13 +109,14 @@ class Brancher:
         Returns
         -------
         Slice
-            The tree; not `complete` if it was given up or the budget ran out.
+            The tree; not `complete` if it was given up, because of open points or of too many boxes (with many classes
+            there is no end of them), or the budget ran out.
         """
         work = _Work(self, total, or_more=or_more)
         if work.boxes.size and not self._visit(work, self.nearest(total, near)):
             return work.slice
         while work.boxes.size and len(work.slice.open_points) <= max_open:
-            if self._budget.exhausted():
+            if self._budget.exhausted() or len(work.slice.nodes) > _MANY_NODES:
                 return work.slice
             points = work.points()
             unsettled = ~(work.excluded_points(points) | work.known_open(points))
@@ -146,6 +149,44 @@ class Brancher:
             if total - step >= least and self._excludes(total - step, or_more=or_more):
                 total -= step
         return total
+
+    def fewer(self, cut: Cut, counts: Integers, least_step: int) -> Integers | None:
+        """Smaller counts that a cut does not exclude, each feature less in the class where it helps most.
+
+        Parameters
+        ----------
+        cut : Cut
+            Multipliers that exclude the counts.
+        counts : ndarray of shape (k,)
+            The counts.
+        least_step : int
+            How many features are to go at least.
+
+        Returns
+        -------
+        ndarray of shape (k,) or None
+            The smaller counts; None if there are none.
+        """
+        counts = counts.copy()
+        value = float(cut.values(counts[None, :])[0])
+        heap = [(-self._help(cut, cls, int(n)), cls) for cls, n in enumerate(counts)]
+        heapq.heapify(heap)
+        gone = 0
+        while value <= cut.error or gone < least_step:
+            help_, cls = heapq.heappop(heap)
+            if help_ == np.inf:
+                return None
+            value, gone = value - help_, gone + 1
+            counts[cls] -= 1
+            heapq.heappush(heap, (-self._help(cut, cls, int(counts[cls])), cls))
+        return counts
+
+    def _help(self, cut: Cut, cls: int, n: int) -> float:
+        """By how much v grows with one feature less in a class; −∞ if it cannot have fewer."""
+        if n <= self.least[cls]:
+            return -np.inf
+        first, means = cut.means(cls, n - 1)
+        return float(means[n - 1 - first] - means[n - first])
 
     def _likely_least(self, total: int) -> Integers:
         """Counts below which there is nothing of interest, unless far more features go than a total lets go."""

@@ -29,6 +29,7 @@ _FIRST_DIVES = 8
 _MANY_DIVES = 80
 _FEW_POINTS = 6
 _MAX_OPEN = 60
+_FEW_CLASSES = 6
 
 
 @dataclass
@@ -110,7 +111,30 @@ class CertifiedSearch:
         if beginning.multipliers is not None:
             counts = self._brancher.nearest(min(int(total), self._problem.n_selectable), self._near)
             self._brancher.cuts.append(self._relaxation.price(beginning.multipliers, counts))
+        if beginning.multipliers is None and self._problem.n_classes > _FEW_CLASSES:
+            total = min(total, self._reachable_total())
         self._find_bound(int(np.floor(total + 1e-6)))
+
+    def _reachable_total(self) -> float:
+        """A total at which the relaxation has a solution, and its shares: with many classes they are hard to guess.
+
+        From all features down: multipliers that exclude the present counts say in which classes fewer features help
+        most.
+        """
+        counts, step = self._brancher.sizes.copy(), 1.0
+        while not self._budget.exhausted():
+            solution = self._relaxation.solve(counts)
+            if solution is None:
+                break
+            self._brancher.cuts.append(solution.cut)
+            if not solution.excluded:
+                self._near = counts / counts.sum()
+                return float(counts.sum())
+            fewer = self._brancher.fewer(solution.cut, counts, int(step))
+            if fewer is None:
+                break
+            counts, step = fewer, 1.25 * step
+        return np.inf
 
     def _bound_of_part(self) -> Beginning | None:
         """The bound of some of the features, carried over to all."""
@@ -159,12 +183,12 @@ class CertifiedSearch:
             slice_ = self._settle_from(probe)
             if slice_.excluded:
                 high, step = self._exclude_from(probe, slice_), 2 * step
-            elif slice_.open_points:
-                counts = slice_.open_points[0].counts
-                self._near, low, bracketed, step = counts / counts.sum(), probe, True, 1
-                high = self._exclude_from(high, None)
             else:
-                return
+                low, bracketed, step = probe, True, 1
+                if slice_.open_points:
+                    counts = slice_.open_points[0].counts
+                    self._near = counts / counts.sum()
+                high = self._exclude_from(high, None)
             low = max(low, self._floor)
             probe = max(high - step, (low + high) // 2) if bracketed else high - step
 
@@ -226,8 +250,11 @@ class CertifiedSearch:
 
     def _find_quickly(self, size: int) -> bool:
         """Look for a selection of a size: by mending the best relaxation there, then by a few dives."""
-        total = self._settle(size, max_open=0)
-        points = [total.points[index] for index in self._ranked(total)[:1]]
+        if self._problem.n_classes > _FEW_CLASSES:
+            total = self._totals.get(size) or _Total(Slice(size), [], {}, set())
+        else:
+            total = self._settle(size, max_open=0)
+        points = self._best_points(total, 1)
         if size < self.upper_bound - _NEAR_BOUND:
             points += self._points_between(size)
         for point in points:
@@ -239,6 +266,15 @@ class CertifiedSearch:
                 if self._incumbent.n_selected >= size or self._dive([point], _CLOSE_DIVES):
                     return True
         return False
+
+    def _best_points(self, total: _Total, count: int) -> list[CountSolution]:
+        """The most promising points of a total; where none is known to be open, the one nearest to the best shares."""
+        ranked = self._ranked(total)[:count]
+        if ranked or total.excluded:
+            return [total.points[index] for index in ranked]
+        nearest = self._brancher.nearest(total.slice.total, self._near)
+        point = self._relaxation.solve(nearest, to_optimality=True)
+        return [] if point is None else [point]
 
     def _points_between(self, size: int) -> list[CountSolution]:
         """The relaxation at shares between those of the bound and those of the best selection.
@@ -325,7 +361,7 @@ class CertifiedSearch:
 
     def _dive_at(self, total: _Total, dives: int) -> bool:
         """Look for a selection at the most promising open points of a total."""
-        return self._dive([total.points[index] for index in self._ranked(total)[:_DIVE_POINTS]], dives)
+        return self._dive(self._best_points(total, _DIVE_POINTS), dives)
 
     def _dive(self, points: list[CountSolution], dives: int) -> bool:
         """Look for a selection at some points, in turn."""
