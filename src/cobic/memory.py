@@ -83,7 +83,9 @@ def estimate_memory(data: Any, *, n_classes: int = 2) -> MemoryEstimate:
     Notes
     -----
     The constants were measured with the method ``"certified"`` on dense data of 50 to 20,000 samples and 2,000 to
-    200,000 features, and on sparse ones: above 200 MB the peak was 0.5 to 1.2 times the estimate.
+    200,000 features, and on sparse ones. The peak was 0.8 to 1.2 times the estimate for dense data, 0.3 to 0.5 times
+    for sparse ones, and more than twice as much for small data with soft margins (200 MB); other methods were not
+    measured.
 
     Examples
     --------
