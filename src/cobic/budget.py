@@ -18,6 +18,8 @@ from cobic.result import Progress
 
 OnProgress = Callable[[Progress], None]
 
+_NO_TIME = 1e-9
+
 
 class Budget:
     """How long a method may go on, and whom it tells about its progress.
@@ -61,6 +63,17 @@ class Budget:
     def remaining(self) -> float:
         """Seconds until the time limit; infinite if there is none."""
         return self._deadline - time.monotonic()
+
+    @property
+    def ends_at(self) -> float | None:
+        """The time limit on the clock on the wall, which processes and machines share; None if there is none."""
+        return None if math.isinf(self._deadline) else time.time() + self.remaining
+
+    @classmethod
+    def until(cls, ends_at: float | None, upper_bound: int) -> Self:
+        """A budget for a part of the work, perhaps in another process, with the time limit of the whole."""
+        seconds = None if ends_at is None else max(ends_at - time.time(), _NO_TIME)
+        return cls(seconds, None, upper_bound)
 
     def exhausted(self) -> bool:
         """Tell whether the method must stop now; remembered as `stopped_by`."""
