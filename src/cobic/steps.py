@@ -205,7 +205,11 @@ class Steps:
         found = {file.name for file in folder.iterdir()} - {_LOCK}
         if not found:
             return
-        changed = _changes(folder / _RUN, parameters)
+        before = _read_run(folder / _RUN)
+        if before is None:
+            message = f"{folder} holds files that are no steps of cobic: give another folder, or delete this one"
+            raise InputError(message)
+        changed = list(_differences(before, parameters))
         if changed and not self._anew:
             message = f"{folder} has the steps of another run ({', '.join(changed)}): {_CURE}"
             raise InputError(message)
@@ -241,15 +245,15 @@ def _checked_body(file: Path, key: str) -> str | None:
     return body if first == _checksum(key, body) else None
 
 
-def _changes(file: Path, now: dict[str, Any]) -> list[str]:
-    """What is different from the run that a folder was made for, in words."""
+def _read_run(file: Path) -> dict[str, Any] | None:
+    """What a folder was made for; None if it is not one of ours."""
     try:
-        before = json.loads(file.read_text(encoding="utf-8"))
-        if (before["format"], before["version"]) != (now["format"], now["version"]):
-            return ["of another version of these files"]
-        return list(_differences(before, now))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return [f"{file.name} is missing or damaged"]
+        document = json.loads(file.read_text(encoding="utf-8"))
+        ours = (document["format"], document["version"]) == (_FORMAT, _VERSION)
+        named = isinstance(document["parameters"], dict) and {"run", "cobic", "classes", "data"} <= set(document)
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return document if ours and named else None
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
