@@ -12,6 +12,7 @@ import time
 import joblib
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import cobic
 from cobic import parallel
@@ -206,14 +207,14 @@ def test_memory_maps_of_large_data_serve_as_well():
 
 
 def blas_threads(_shared):
-    from threadpoolctl import threadpool_info
-
     return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
 
 
 def test_a_worker_has_one_thread():
-    for _, threads in side_by_side(blas_threads, None, {0: (), 1: ()}, 2):
-        assert set(threads) == {1}
+    with threadpool_limits(2, user_api="blas"), joblib.parallel_config(backend="threading"):
+        for _, threads in side_by_side(blas_threads, None, {0: (), 1: ()}, 2):
+            assert set(threads) == {1}
+        assert set(blas_threads(None)) == {2}
 
 
 def complain(_shared, number):
@@ -307,6 +308,13 @@ def test_another_version_there_is_named(client, monkeypatch, there, words):
     expected = rf"worker tcp://10.0.0.7:1 has {words}: install cobic {cobic.__version__} there"
     with pytest.raises(InputError, match=expected), cluster(client.scheduler.address):
         pass
+
+
+def test_workers_that_die_again_and_again_are_one_line(client):
+    worker = type("Worker", (), {"address": "tcp://10.0.0.7:1"})
+    killed = distributed.KilledWorker("fold", worker, 3)
+    with pytest.raises(UnfinishedError, match="died again and again"), cluster(client.scheduler.address):
+        raise killed
 
 
 @pytest.mark.parametrize(
