@@ -156,6 +156,18 @@ def test_restarts_side_by_side_are_the_same(data, criterion, alpha):
     assert [event.n_selected for event in one.history[-1:]] == [event.n_selected for event in two.history[-1:]]
 
 
+def test_a_restart_does_not_depend_on_those_before_it():
+    """With many equal values a linear program has many solutions; which one comes out depends on where it began."""
+    rng, y = np.random.default_rng(45), np.arange(24) % 3
+    X = rng.integers(0, 3, (24, 40))
+    for cls in range(3):
+        X[np.ix_(y == cls, np.arange(cls * 13, cls * 13 + 8))] += 1
+    options = {"restarts": 3, "max_iterations": 6}
+    with joblib.parallel_config(backend="threading"):
+        one, two = (cobic.solve(cobic.Problem(X, y, 0.05), "bilevel-vns", None, n_jobs=n, **options) for n in (1, 2))
+    assert_same_result(one, two)
+
+
 def test_restarts_side_by_side_stop_in_time(expression):
     started = time.monotonic()
     result = cobic.solve(expression.problem(60.0), "bilevel-vns", 1.0, restarts=400, n_jobs=2)
