@@ -300,6 +300,16 @@ def test_a_local_cluster_and_jobs_on_the_command_line(table, capsys):
         assert rows(out) == rows(plain)
 
 
+@pytest.mark.real_data
+def test_rows_of_the_paper_side_by_side(real_data, capsys):
+    given = ["reproduce", "--rows", "golub:alpha=0", "golub:alpha=50", "golub:beta=1.1", "--json"]
+    _, plain, _ = told(capsys, *given)
+    code, out, err = told(capsys, *given, "--jobs", "2")
+    assert (code, err) == (0, "")
+    assert rows(out) == rows(plain)
+    assert [row["n_selected"] for row in rows(out)] == [7080, 7062, 7067]
+
+
 def test_a_scheduler_that_runs_elsewhere(table, capsys, client):
     address = client.scheduler.address
     given = ["--labels", "class", "--method", "bilevel-vns", "-O", "restarts=3", "-O", "max_iterations=3", "--json"]
