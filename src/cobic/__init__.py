@@ -6,7 +6,7 @@ from cobic import datasets, plot
 from cobic.adata import select_adata
 from cobic.certified.verify import Verification, verify
 from cobic.dataset import Dataset
-from cobic.errors import DownloadError, InconsistentDataWarning, InputError, ModelError
+from cobic.errors import DownloadError, InconsistentDataWarning, InputError, ModelError, UnfinishedError
 from cobic.estimator import ConsistentBiclustering
 from cobic.export import export_model
 from cobic.io.read import read
@@ -36,6 +36,7 @@ __all__ = [
     "Run",
     "Stability",
     "Status",
+    "UnfinishedError",
     "Verification",
     "datasets",
     "export_model",

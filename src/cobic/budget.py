@@ -4,7 +4,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -44,7 +45,7 @@ class Budget:
         self._started = time.monotonic()
         self._deadline = self._started + time_limit if time_limit is not None else math.inf
         self._on_progress = on_progress
-        self._interrupted = False
+        self._interrupted = self._waits = False
         self._previous_handler: Any = None
         self._n_selected: int | None = None
         self._objective: float | None = None
@@ -115,6 +116,15 @@ class Budget:
         if self._objective_bound is None or math.floor(bound) < math.floor(self._objective_bound):
             self.report(objective_bound=bound, boxes=boxes)
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let Ctrl-C raise `KeyboardInterrupt` as well, while others do the work and nobody here would look."""
+        self._waits = True
+        try:
+            yield
+        finally:
+            self._waits = False
+
     def __enter__(self) -> Self:
         """Take over Ctrl-C."""
         if threading.current_thread() is threading.main_thread():
@@ -134,6 +144,8 @@ class Budget:
     def _interrupt(self, _signum: int, _frame: FrameType | None) -> None:
         self._interrupted = True
         self._release()
+        if self._waits:
+            raise KeyboardInterrupt
 
     def _release(self) -> None:
         if self._previous_handler is not None:

@@ -4,9 +4,12 @@ All that is random is drawn before, so that the answer does not depend on who do
 because somebody ended it or the memory ran out, takes no answer with it: what is not done is handed out again.
 """
 
+import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -111,7 +114,9 @@ def _handed_out(
     everywhere = _Shared(shared)
     # The tasks are long: one at a time, so that none waits for another in the same batch.
     parallel = Parallel(n_jobs=n_jobs, return_as=return_as, batch_size=1)
-    answers = parallel(delayed(_in_worker)(function, everywhere, key, task) for key, task in list(tasks.items()))
+    calls = [delayed(_in_worker)(function, everywhere, key, task) for key, task in tasks.items()]
+    with _deaf() if return_as != "list" else nullcontext():
+        answers = parallel(calls)
     try:
         for answer in answers:  # noqa: UP028 (`yield from` would close the other end before we can)
             yield answer
@@ -121,6 +126,19 @@ def _handed_out(
             if close is not None:
                 close()
         raise
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Start processes that do not hear Ctrl-C, which a terminal sends to all: this process ends them, quietly."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
 def _in_worker(function: Callable[..., Any], shared: _Shared, key: Any, task: tuple[Any, ...]) -> tuple[Any, Any]:

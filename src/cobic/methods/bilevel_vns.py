@@ -157,14 +157,19 @@ def _side_by_side(
 ) -> list[_Ended]:
     ended: dict[int, _Ended] = {}
     lps_before, largest = budget.lps, 0
-    for place, each in side_by_side(_run_elsewhere, shared, dict(enumerate(zip(seeds))), n_jobs):
-        ended[place] = each
-        budget.lps += each.run.inner_lps
-        if each.run.n_selected is not None and each.run.n_selected > largest:
-            largest = each.run.n_selected
-            budget.report(n_selected=largest)
-        if budget.exhausted():
-            break
+    try:
+        with budget.waiting():
+            for place, each in side_by_side(_run_elsewhere, shared, dict(enumerate(zip(seeds, strict=True))), n_jobs):
+                ended[place] = each
+                budget.lps += each.run.inner_lps
+                if each.run.n_selected is not None and each.run.n_selected > largest:
+                    largest = each.run.n_selected
+                    budget.report(n_selected=largest)
+                if budget.exhausted():
+                    break
+    except KeyboardInterrupt:
+        if not ended:
+            raise
     in_order = [ended[place] for place in sorted(ended)]
     # One by one, nothing would follow a run that drew nothing.
     last = next((place for place, each in enumerate(in_order) if not each.drew), len(in_order))
