@@ -292,13 +292,12 @@ def rows(text):
     return [{name: value for name, value in row.items() if name != "seconds"} for row in json.loads(text)["rows"]]
 
 
-def test_a_local_cluster_and_jobs_on_the_command_line(table, capsys):
+def test_a_local_cluster_on_the_command_line(table, capsys):
     code, plain, _ = told(capsys, "path", table, *PATH)
     assert code == 0
-    for where in (["--cluster", "local:2"], ["--jobs", "2"]):
-        code, out, err = told(capsys, "path", table, *PATH, *where)
-        assert (code, err) == (0, "")
-        assert rows(out) == rows(plain)
+    code, out, err = told(capsys, "path", table, *PATH, "--cluster", "local:2")
+    assert (code, err) == (0, "")
+    assert rows(out) == rows(plain)
 
 
 @pytest.mark.real_data

@@ -87,7 +87,7 @@ def stopping(monkeypatch, target, after):
     ("given", "stops"),
     [
         ({}, (1, 2)),
-        ({"alphas": None, "n_margins": 4, "cv": None}, (1, 4)),  # within, and after, the search for the largest margin
+        ({"alphas": None, "n_margins": 3, "cv": None}, (3,)),  # where the largest margin is sought
         ({"slack_penalty": 0.05, "alphas": [0.0, 20.0], "method_options": {"max_programs": 60}}, (1,)),
     ],
 )
