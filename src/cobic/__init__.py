@@ -6,7 +6,14 @@ from cobic import datasets, plot
 from cobic.adata import select_adata
 from cobic.certified.verify import Verification, verify
 from cobic.dataset import Dataset
-from cobic.errors import DownloadError, InconsistentDataWarning, InputError, LargeDataWarning, ModelError
+from cobic.errors import (
+    DownloadError,
+    InconsistentDataWarning,
+    InputError,
+    LargeDataWarning,
+    ModelError,
+    UnfinishedError,
+)
 from cobic.estimator import ConsistentBiclustering
 from cobic.export import export_model
 from cobic.io.read import read
@@ -39,6 +46,7 @@ __all__ = [
     "Run",
     "Stability",
     "Status",
+    "UnfinishedError",
     "Verification",
     "datasets",
     "estimate_memory",

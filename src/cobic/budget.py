@@ -4,7 +4,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -17,6 +18,8 @@ from cobic.problem import Problem
 from cobic.result import Progress
 
 OnProgress = Callable[[Progress], None]
+
+_NO_TIME = 1e-9
 
 
 class Budget:
@@ -42,7 +45,7 @@ class Budget:
         self._started = time.monotonic()
         self._deadline = self._started + time_limit if time_limit is not None else math.inf
         self._on_progress = on_progress
-        self._interrupted = False
+        self._interrupted = self._waits = False
         self._previous_handler: Any = None
         self._n_selected: int | None = None
         self._objective: float | None = None
@@ -61,6 +64,17 @@ class Budget:
     def remaining(self) -> float:
         """Seconds until the time limit; infinite if there is none."""
         return self._deadline - time.monotonic()
+
+    @property
+    def ends_at(self) -> float | None:
+        """The time limit on the clock on the wall, which processes and machines share; None if there is none."""
+        return None if math.isinf(self._deadline) else time.time() + self.remaining
+
+    @classmethod
+    def until(cls, ends_at: float | None, upper_bound: int) -> Self:
+        """A budget for a part of the work, perhaps in another process, with the time limit of the whole."""
+        seconds = None if ends_at is None else max(ends_at - time.time(), _NO_TIME)
+        return cls(seconds, None, upper_bound)
 
     def exhausted(self) -> bool:
         """Tell whether the method must stop now; remembered as `stopped_by`."""
@@ -106,6 +120,15 @@ class Budget:
         """The same budget for a search whose results are not those of the run: nobody is told about them."""
         return _SilentBudget(self)
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let Ctrl-C raise `KeyboardInterrupt` as well, while others do the work and nobody here would look."""
+        self._waits = True
+        try:
+            yield
+        finally:
+            self._waits = False
+
     def __enter__(self) -> Self:
         """Take over Ctrl-C."""
         if threading.current_thread() is threading.main_thread():
@@ -125,6 +148,8 @@ class Budget:
     def _interrupt(self, _signum: int, _frame: FrameType | None) -> None:
         self._interrupted = True
         self._release()
+        if self._waits:
+            raise KeyboardInterrupt
 
     def _release(self) -> None:
         if self._previous_handler is not None:

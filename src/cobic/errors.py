@@ -9,6 +9,10 @@ class DownloadError(InputError):
     """A public data set that could not be fetched whole and unchanged."""
 
 
+class UnfinishedError(InputError):
+    """A run that the machine cut short, by a full disk or a worker that died; steps that were kept can be used."""
+
+
 class ModelError(InputError):
     """A model file that does not hold what its schema promises."""
 

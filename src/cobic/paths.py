@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedKFold
 
@@ -16,9 +16,11 @@ from cobic.largest import Kind, LargestMargin
 from cobic.matrix import Bools, Floats, Integers
 from cobic.methods import DEFAULT_METHOD, find_method
 from cobic.model import class_mean_weights
+from cobic.parallel import side_by_side
 from cobic.problem import Problem
 from cobic.report import feature_table
 from cobic.result import Result
+from cobic.steps import Steps, run_parameters
 from cobic.tracing import Tracer, at_margin
 
 Margins = Sequence[float] | NDArray[Any] | Literal["auto"] | None
@@ -169,6 +171,7 @@ def path(
     n_jobs: int | None = None,
     method_options: dict[str, Any] | None = None,
     on_progress: Callable[[str], None] | None = None,
+    folder: str | PathLike[str] | Steps | None = None,
     **choices: Any,
 ) -> Path:
     """Solve over a grid of margins, each step started from its neighbour, and say which margin to choose.
@@ -195,12 +198,17 @@ def path(
     random_state : int, default=0
         Seed of the folds and of the method.
     n_jobs : int, optional
-        Processes, as in joblib: after the fits to all samples the folds run side by side.
+        Processes, as in joblib: after the fits to all samples the folds run side by side, on whatever
+        ``joblib.parallel_config`` says. The answer is the same for every number and backend, unless fits are cut short
+        by the time limit.
     method_options : dict, optional
         Options of the method. Unless ``max_programs`` says otherwise, ``certified`` may solve 1000 linear programs
         per fit in the folds and on a grid of its own, and as many as always where the margins are given.
     on_progress : callable, optional
         Called with a line of text that says at which margin it is and what was found there, or how many folds are done.
+    folder : path-like, optional
+        Where each finished fit and fold is kept. The same call, after the process was ended, goes on where it stopped
+        and gives the same answer; with other data or parameters it is an error. Delete the folder when you are done.
     **choices
         Further arguments of :class:`cobic.Problem`, such as `ties`, `slack_penalty` or `fixed_in`.
 
@@ -230,19 +238,11 @@ def path(
     values = None if given is None or (isinstance(given, str) and given == "auto") else _checked(kind, given)
     splits = _splits(problem, cv, random_state)
     options = dict(method_options or {})
-    tracer = Tracer(problem, kind, method, time_limit, random_state, options, on_progress=on_progress)
-    folds: list[list[float]] = []
-    stopped_by = None
-    try:
-        if values is None:
-            tracer.adaptive(n_margins)
-        else:
-            tracer.along(values)
-        folds = _fold_errors(tracer, splits, n_jobs)
-    except KeyboardInterrupt:
-        if not tracer.results:
-            raise
-        stopped_by = "interrupt"
+    steps = Steps.of(folder)
+    tracer = Tracer(problem, kind, method, time_limit, random_state, options, on_progress=on_progress, steps=steps)
+    plan = _Plan(values, n_margins, splits)
+    with steps.opened(lambda: plan.parameters(tracer)):
+        folds, stopped_by = plan.done(tracer, n_jobs)
     return _put_together(tracer, np.array(folds), stopped_by)
 
 
@@ -322,20 +322,55 @@ def _splits(problem: Problem, cv: Any, seed: int) -> list[tuple[Integers, Intege
     return list(cv.split(np.zeros((problem.n_samples, 1)), problem.labels))
 
 
-def _fold_errors(tracer: Tracer, splits: list[tuple[Integers, Integers]], n_jobs: int | None) -> list[list[float]]:
-    """For each fold the errors at the margins of the curve."""
-    if not splits:
-        return []
-    values, silent = sorted(tracer.results), tracer.of(tracer.problem)
-    folds = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_errors_of_fold)(silent, values, *split) for split in splits
-    )
-    errors: list[list[float]] = []
-    tracer.tell(f"cross-validation: 0 of {len(splits)} folds done")
-    for fold in folds:
-        errors.append(fold)
-        tracer.tell(f"cross-validation: {len(errors)} of {len(splits)} folds done")
-    return errors
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be done: the margins, or how many of them, and the folds."""
+
+    values: list[float] | None
+    n_margins: int
+    splits: list[tuple[Integers, Integers]]
+
+    def parameters(self, tracer: Tracer) -> dict[str, Any]:
+        """All that the answer depends on."""
+        asked = {
+            f"{tracer.kind}s": "auto" if self.values is None else self.values,
+            "n_margins": self.n_margins if self.values is None else None,
+            "cv": self.splits,
+            "method": tracer.method,
+            "time_limit": tracer.time_limit,
+            "random_state": tracer.seed,
+            "method_options": tracer.options,
+        }
+        return run_parameters("path", tracer.problem, asked)
+
+    def done(self, tracer: Tracer, n_jobs: int | None) -> tuple[list[list[float]], str | None]:
+        """Trace the curve; the errors of the folds, and what stopped it before they were known."""
+        try:
+            if self.values is None:
+                tracer.adaptive(self.n_margins)
+            else:
+                tracer.along(self.values)
+            return self._fold_errors(tracer, n_jobs), None
+        except KeyboardInterrupt:
+            if not tracer.results:
+                raise
+            return [], "interrupt"
+
+    def _fold_errors(self, tracer: Tracer, n_jobs: int | None) -> list[list[float]]:
+        """For each fold the errors at the margins of the curve."""
+        if not self.splits:
+            return []
+        values, silent, total = sorted(tracer.results), tracer.of(tracer.problem), len(self.splits)
+        asked = {f"fold-{fold:04d}": {"margins": values, "split": split} for fold, split in enumerate(self.splits, 1)}
+        kept = {name: tracer.steps.recall(name, about) for name, about in asked.items()}
+        errors: dict[str, list[float]] = {name: known for name, known in kept.items() if known is not None}
+        left = {name: (values, *about["split"]) for name, about in asked.items() if name not in errors}
+        tracer.tell(f"cross-validation: {len(errors)} of {total} folds done")
+        for name, fold in side_by_side(_errors_of_fold, silent, left, n_jobs):
+            errors[name] = fold
+            tracer.steps.keep(name, asked[name], fold)
+            tracer.tell(f"cross-validation: {len(errors)} of {total} folds done")
+        return [errors[name] for name in asked]
 
 
 def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: Integers) -> list[float]:

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 
+from cobic.checks import require_jobs
 from cobic.dataset import Dataset
 from cobic.datasets import LOADERS
 from cobic.errors import InputError
 from cobic.methods import solve
 from cobic.model import Model
+from cobic.parallel import runs_alone, side_by_side
 from cobic.result import Result
 
 
@@ -129,9 +130,10 @@ def reproduce(
     rows: Sequence[PublishedRow] = PUBLISHED,
     *,
     solver: Callable[..., Result] = solve,
+    n_jobs: int | None = None,
     **solve_options: Any,
 ) -> Iterator[ReproducedRow]:
-    """Solve rows of the paper's tables, one after the other.
+    """Solve rows of the paper's tables.
 
     Parameters
     ----------
@@ -139,21 +141,38 @@ def reproduce(
         Which ones; all by default.
     solver : callable
         :func:`cobic.solve`, or something that is called the same way.
+    n_jobs : int or None
+        Rows at the same time, as in joblib; with more than one, nobody hears of the progress within a row.
     **solve_options
         Keyword arguments of :func:`cobic.solve`.
 
     Yields
     ------
     ReproducedRow
-        As soon as it is solved.
+        In the order of the rows, as soon as it is solved.
     """
-    load = cache(lambda name: LOADERS[name]())
-    for row in rows:
-        data = load(row.dataset)
-        problem = data.problem(**{row.kind: row.value})
-        result = solver(problem, **solve_options)
-        errors = _errors(Model.of(problem, result), data.test) if data.test is not None and all(result.counts) else None
-        yield ReproducedRow(row, result, errors)
+    require_jobs(n_jobs)
+    if not runs_alone(n_jobs):
+        solve_options.pop("on_progress", None)
+    shared = {name: LOADERS[name]() for name in dict.fromkeys(row.dataset for row in rows)}, solver, solve_options
+    ready: dict[int, ReproducedRow] = {}
+    awaited = 0
+    for place, row in side_by_side(_reproduced, shared, dict(enumerate(zip(rows, strict=True))), n_jobs):
+        ready[place] = row
+        while awaited in ready:
+            yield ready.pop(awaited)
+            awaited += 1
+
+
+def _reproduced(
+    shared: tuple[dict[str, Dataset], Callable[..., Result], dict[str, Any]], row: PublishedRow
+) -> ReproducedRow:
+    datasets, solver, solve_options = shared
+    data = datasets[row.dataset]
+    problem = data.problem(**{row.kind: row.value})
+    result = solver(problem, **solve_options)
+    errors = _errors(Model.of(problem, result), data.test) if data.test is not None and all(result.counts) else None
+    return ReproducedRow(row, result, errors)
 
 
 def _matches(name: str, pattern: str) -> bool:

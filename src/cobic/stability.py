@@ -1,22 +1,27 @@
 """How much a selection depends on the samples at hand: repeated subsampling, and an index with an interval."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
 from cobic.checks import require_jobs, require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools, Floats, Integers
-from cobic.methods import DEFAULT_METHOD, solve
+from cobic.methods import DEFAULT_METHOD, find_method, solve
+from cobic.parallel import side_by_side
 from cobic.problem import Problem
+from cobic.records import mask_text, read_mask
 from cobic.result import Status
+from cobic.steps import Steps, run_parameters
 
+_Run = tuple[Bools | None, str]  # the selection, None if there is none, and the reason
 _FEWEST_PER_CLASS = 2
 
 
@@ -83,6 +88,9 @@ def stability(
     n_jobs: int | None = None,
     random_state: int = 0,
     confidence: float = 0.95,
+    method_options: dict[str, Any] | None = None,
+    on_progress: Callable[[str], None] | None = None,
+    folder: str | PathLike[str] | Steps | None = None,
     **choices: Any,
 ) -> Stability:
     """Select features again and again from a part of the samples, and tell how far the selections agree.
@@ -105,11 +113,19 @@ def stability(
     time_limit : float or None, default=10.0
         Seconds for each run; a run that is cut short counts with the best selection so far.
     n_jobs : int or None, default=None
-        Number of runs at the same time, as in joblib: None for one, -1 for as many as there are processors.
+        Number of runs at the same time, as in joblib: None for one, or for what ``joblib.parallel_config`` says, -1 for
+        as many as there are processors.
     random_state : int, default=0
         Seed of everything random.
     confidence : float, default=0.95
         Level of the interval, between 0 and 1.
+    method_options : dict, optional
+        Options of the method.
+    on_progress : callable, optional
+        Called with a line of text that says how many runs are done.
+    folder : path-like, optional
+        Where each finished run is kept. The same call, after the process was ended, goes on where it stopped and gives
+        the same answer; with other data or parameters it is an error. Delete the folder when you are done.
     **choices
         Further keyword arguments of :class:`cobic.Problem`, for example `ties`, `beta_rule` or `feature_names`.
 
@@ -125,7 +141,7 @@ def stability(
 
     Notes
     -----
-    The answer is the same for every `n_jobs`, unless runs are cut short by the time limit.
+    The answer is the same for every `n_jobs` and every backend of joblib, unless runs are cut short by the time limit.
 
     With M runs, d features, selection frequencies p_f and on average k̄ selected features, the index is
     1 − mean_f(M/(M−1) · p_f·(1 − p_f)) / (k̄/d · (1 − k̄/d)): see :func:`nogueira`.
@@ -164,13 +180,24 @@ def stability(
     _require_between_0_and_1("subsample", subsample)
     _require_between_0_and_1("confidence", confidence)
     require_jobs(n_jobs)
+    find_method(method, method_options or {})
     whole = Problem(X, y, alpha, beta, **choices)  # whatever is wrong with the data is said here, of all samples
     _require_samples_left_out(whole, subsample)
     # All is drawn before the first run starts, so that it does not matter who runs what, and when.
     streams = [np.random.default_rng(seed) for seed in np.random.SeedSequence(random_state).spawn(n_repeats)]
     draws = [(stratified_rows(whole.labels, subsample, rng), int(rng.integers(1 << 31))) for rng in streams]
-    runs = Parallel(n_jobs=n_jobs)(delayed(_run)(whole, method, time_limit, rows, seed) for rows, seed in draws)
-    return _summary(runs, confidence, whole.feature_names)
+    asked = {
+        "n_repeats": n_repeats,
+        "subsample": subsample,
+        "method": method,
+        "time_limit": time_limit,
+        "random_state": random_state,
+        "method_options": method_options or {},
+    }
+    repeats = _Repeats(whole, method, time_limit, method_options or {})
+    with Steps.of(folder).opened(lambda: run_parameters("stability", whole, asked)) as steps:
+        runs = _runs(repeats, draws, n_jobs, steps, on_progress)
+        return _summary(runs, confidence, whole.feature_names)
 
 
 def nogueira(selections: ArrayLike, confidence: float = 0.95) -> tuple[float, tuple[float, float]]:
@@ -256,22 +283,56 @@ def _n_drawn(size: int, subsample: float) -> int:
     return min(size, max(_FEWEST_PER_CLASS, round(subsample * size)))
 
 
-def _run(whole: Problem, method: str, time_limit: float | None, rows: Integers, seed: int) -> tuple[Bools | None, str]:
+@dataclass(frozen=True)
+class _Repeats:
+    """What the runs have in common."""
+
+    whole: Problem
+    method: str
+    time_limit: float | None
+    options: dict[str, Any]
+
+
+def _runs(
+    repeats: _Repeats,
+    draws: list[tuple[Integers, int]],
+    n_jobs: int | None,
+    steps: Steps,
+    on_progress: Callable[[str], None] | None,
+) -> list[_Run]:
+    """All runs, of which those that were kept are not done again."""
+    asked = {f"subsample-{number:04d}": draw for number, draw in enumerate(draws, 1)}
+    kept = {name: steps.recall(name, draw) for name, draw in asked.items()}
+    runs = {name: _read_run(known, repeats.whole) for name, known in kept.items() if known is not None}
+    left = {name: draw for name, draw in asked.items() if name not in runs}
+    for name, run in side_by_side(_run, repeats, left, n_jobs):
+        runs[name] = run
+        support, reason = run
+        steps.keep(name, asked[name], {"support": None if support is None else mask_text(support), "reason": reason})
+        if on_progress is not None:
+            on_progress(f"{len(runs)} of {len(draws)} runs done")
+    return [runs[name] for name in asked]
+
+
+def _read_run(document: dict[str, Any], whole: Problem) -> _Run:
+    text = document["support"]
+    return None if text is None else read_mask(text, whole.n_features), document["reason"]
+
+
+def _run(repeats: _Repeats, rows: Integers, seed: int) -> _Run:
     """The selection of one run, None if it has none, and the reason."""
     try:
-        problem = whole.subset(rows)
+        problem = repeats.whole.subset(rows)
     except InputError as error:  # all samples together were accepted: in these, a feature of `fixed_in` may be tied
         return None, str(error)
-    result = solve(problem, method, time_limit, seed)
+    result = solve(problem, repeats.method, repeats.time_limit, seed, **repeats.options)
     if result.stopped_by == "interrupt":  # Ctrl-C is meant for all runs, not for this one
         raise KeyboardInterrupt
     succeeded = result.status in (Status.OPTIMAL, Status.FEASIBLE)
     return result.support if succeeded else None, result.reason
 
 
-def _summary(
-    runs: list[tuple[Bools | None, str]], confidence: float, feature_names: tuple[str, ...] | None
-) -> Stability:
+def _summary(runs: list[_Run], confidence: float, feature_names: tuple[str, ...] | None) -> Stability:
     supports = [support for support, _ in runs if support is not None]
     if len(supports) < 2:
         why = next(reason for support, reason in runs if support is None)

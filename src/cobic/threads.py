@@ -11,6 +11,18 @@ from cobic.matrix import Matrix
 _WORTH_THREADS = 1 << 24
 
 
+def one_thread() -> AbstractContextManager[object]:
+    """Limit the BLAS to one thread, for as long as others work beside this process.
+
+    Returns
+    -------
+    context manager
+        Its end restores what was there before.
+    """
+    limits: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
+    return limits
+
+
 def fitting_threads(matrix: Matrix) -> AbstractContextManager[object]:
     """Limit the BLAS to one thread for as long as a small matrix is worked on.
 
@@ -25,4 +37,4 @@ def fitting_threads(matrix: Matrix) -> AbstractContextManager[object]:
         Its end restores what was there before.
     """
     small = matrix.shape[0] * matrix.shape[1] < _WORTH_THREADS
-    return threadpool_limits(limits=1, user_api="blas") if small else nullcontext()
+    return one_thread() if small else nullcontext()

@@ -14,7 +14,9 @@ from cobic.largest import Kind, LargestMargin, largest_margin
 from cobic.matrix import Bools
 from cobic.methods import DEFAULT_METHOD, solve
 from cobic.problem import Problem
+from cobic.records import mask_text, read_mask, read_result, result_document
 from cobic.result import Result, Status
+from cobic.steps import Steps
 
 _QUICK_PROGRAMS = 1000
 _CLOSE = 0.15
@@ -49,6 +51,8 @@ class Tracer:
         How far the margin can be raised, where it was asked for.
     on_progress : callable, optional
         Called with a line that says where it stands.
+    steps : Steps
+        Where each fit is kept, and looked up: fit by fit, what was found before leads on to the same next one.
     """
 
     problem: Problem
@@ -60,10 +64,12 @@ class Tracer:
     results: dict[float, Result] = field(default_factory=dict)
     largest: LargestMargin | None = None
     on_progress: Callable[[str], None] | None = None
+    steps: Steps = field(default_factory=Steps)
+    _n_steps: int = 0
 
     def of(self, problem: Problem) -> "Tracer":
         """One that has found nothing yet and tells nothing, for another problem, perhaps in another process."""
-        return replace(self, problem=problem, results={}, largest=None, on_progress=None)
+        return replace(self, problem=problem, results={}, largest=None, on_progress=None, steps=Steps(), _n_steps=0)
 
     def tell(self, line: str) -> None:
         """Tell the listener, if there is one."""
@@ -118,12 +124,22 @@ class Tracer:
         known = [support for support in start if self.problem.counts(support).all()]
         if known and self.method == DEFAULT_METHOD:
             options["start"] = known
-        at = at_margin(self.problem, self.kind, value)
-        result = solve(at, self.method, self.time_limit, self.seed, self._listener(value), **options)
+        at, listener = at_margin(self.problem, self.kind, value), self._listener(value)
+        step, asked = self._next_step("fit"), {"margin": value, "options": options}
+        kept = self.steps.recall(step, asked)
+        if kept is not None:
+            return read_result(kept, at)
+        result = solve(at, self.method, self.time_limit, self.seed, listener, **options)
         if result.stopped_by == "interrupt":
             self._keep_if_better(value, result)
             raise KeyboardInterrupt
+        self.steps.keep(step, asked, result_document(result))
         return result
+
+    def _next_step(self, what: str) -> str:
+        """Name of the next step: they come in the same order whenever the same run is done again."""
+        self._n_steps += 1
+        return f"{what}-{self._n_steps:04d}"
 
     def _listener(self, value: float) -> OnProgress | None:
         """What passes the progress of a single fit on."""
@@ -141,10 +157,16 @@ class Tracer:
 
     def _largest_margin(self, known: Sequence[Bools]) -> LargestMargin:
         self.tell(f"the largest {self.kind}")
+        step, asked = self._next_step("largest"), {"known": known}
+        kept = self.steps.recall(step, asked)
+        if kept is not None:
+            return LargestMargin(kept["found"], kept["bound"], read_mask(kept["support"], self.problem.n_features))
         with Budget(self.time_limit, None, self.problem.n_selectable) as budget:
             largest = largest_margin(self.problem, self.kind, budget, known)
         if budget.stopped_by == "interrupt":
             raise KeyboardInterrupt
+        found, bound = float(largest.found), float(largest.bound)
+        self.steps.keep(step, asked, {"found": found, "bound": bound, "support": mask_text(largest.support)})
         return largest
 
     def _carry_down(self) -> None:

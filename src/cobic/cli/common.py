@@ -24,6 +24,7 @@ from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.problem import Problem
 from cobic.report import found_line, proven_line
 from cobic.result import Result, Status
+from cobic.steps import Steps
 
 EXIT_DONE, EXIT_INPUT, EXIT_INFEASIBLE, EXIT_DOES_NOT_CHECK, EXIT_INTERRUPTED = 0, 2, 3, 4, 130
 _SHOWN_ASIDE = 12
@@ -98,6 +99,13 @@ def add_answer_arguments(parser: argparse.ArgumentParser, files: str) -> Any:
     return group
 
 
+def add_parallel_arguments(parser: argparse.ArgumentParser, what: str) -> None:
+    """Arguments that say where work is done side by side."""
+    group = parser.add_argument_group("the work").add_mutually_exclusive_group()
+    group.add_argument("--jobs", type=int, metavar="N", help=f"{what} in N processes; -1 for one per core")
+    group.add_argument("--cluster", metavar="WHERE", help="local:4 for four Dask workers, or tcp://HOST:PORT")
+
+
 def _penalty(text: str) -> float | str:
     """A price; other words are left to the problem, which knows "auto" and complains about the rest."""
     try:
@@ -155,6 +163,22 @@ def output_folder(folder: Path | None, *, overwrite: bool) -> Iterator[None]:
             with suppress(OSError):  # there is something in it
                 each.rmdir()
         raise
+
+
+@contextmanager
+def resumable_folder(arguments: argparse.Namespace) -> Iterator[Steps]:
+    """Make the folder of a long run, in which its steps are kept until the answer is there; go on with one begun."""
+    if arguments.out is None:
+        yield Steps()
+        return
+    folder = arguments.out / "steps"
+
+    def tell(usable: int, damaged: int) -> None:
+        again = f"; {damaged} damaged one(s) are done again" if damaged else ""
+        print(f"cobic: goes on after {usable} finished step(s) in {folder}{again}", file=sys.stderr)
+
+    with output_folder(arguments.out, overwrite=arguments.force or folder.is_dir()):
+        yield Steps(folder, anew=arguments.force, on_resume=tell)
 
 
 def reading(arguments: argparse.Namespace) -> Reading:

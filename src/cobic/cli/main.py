@@ -9,12 +9,25 @@ from contextlib import redirect_stdout, suppress
 from importlib.metadata import version
 from typing import Any, NoReturn, TextIO, cast
 
-from cobic.cli import classify, completion, datasets, demo, export, inspect, path, report, reproduce, select, verify
+from cobic.cli import (
+    classify,
+    completion,
+    datasets,
+    demo,
+    export,
+    inspect,
+    path,
+    report,
+    reproduce,
+    select,
+    stability,
+    verify,
+)
 from cobic.cli.common import EXIT_DOES_NOT_CHECK, EXIT_INPUT, EXIT_INTERRUPTED
 from cobic.errors import InputError, ModelError
 from cobic.memory import out_of_memory
 
-_COMMANDS = (demo, inspect, select, report, classify, verify, path, export, reproduce, datasets, completion)
+_COMMANDS = (demo, inspect, select, report, classify, verify, path, stability, export, reproduce, datasets, completion)
 
 
 class _Parser(argparse.ArgumentParser):

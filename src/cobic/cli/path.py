@@ -8,11 +8,13 @@ from typing import Any
 
 from cobic.checks import require_whole
 from cobic.cli import common
+from cobic.cluster import cluster
 from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io import write_folder
 from cobic.paths import Path as Curve
 from cobic.paths import path
+from cobic.steps import Steps
 
 _FILES = ("path.csv", "ranking.csv", "path.json", "path.svg")
 _SHOWN = ["n_selected", "upper_bound", "status", "worst_margin", "cv_error", "cv_se"]
@@ -36,7 +38,7 @@ def add_parser(commands: Any) -> None:
     margins.add_argument("--cv", type=int, default=5, metavar="FOLDS", help="default: 5; 0 for no cross-validation")
     common.add_rule_arguments(parser)
     common.add_method_arguments(parser, time_limit=10.0)
-    parser.add_argument("--jobs", type=int, default=None, metavar="N", help="processes; -1 for one per core")
+    common.add_parallel_arguments(parser, "folds")
     output = common.add_answer_arguments(parser, "path.csv, ranking.csv, path.json and, with matplotlib, path.svg")
     output.add_argument("--top", type=int, metavar="N", help="list the N features that survive the largest margins")
     parser.set_defaults(run=run)
@@ -49,18 +51,20 @@ def run(arguments: argparse.Namespace) -> int:
         require_whole("--top", arguments.top, 1)
     options = common.solve_options(arguments)
     data = common.read_data(arguments)
-    with common.output_folder(arguments.out, overwrite=arguments.force):
-        curve = _trace(arguments, data, options)
+    with common.resumable_folder(arguments) as steps:
+        curve = _trace(arguments, data, options, steps)
         _tell(arguments, curve)
         if arguments.out is not None:
             written = _write(arguments.out, curve)
             if not arguments.json:
                 print(f"Written to {arguments.out}: {', '.join(written)}.")
+        if curve.stopped_by is None:
+            steps.discard()
     return common.EXIT_INTERRUPTED if curve.stopped_by == "interrupt" else common.EXIT_DONE
 
 
-def _trace(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any]) -> Curve:
-    with common.live_progress("tracing") as on_progress:
+def _trace(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any], steps: Steps) -> Curve:
+    with cluster(arguments.cluster), common.live_progress("tracing") as on_progress:
         return path(
             data.X,
             [] if data.y is None else data.y,
@@ -76,6 +80,7 @@ def _trace(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any]
             n_jobs=arguments.jobs,
             method_options=options,
             on_progress=on_progress,
+            folder=steps,
             feature_names=data.feature_names,
             sample_names=data.sample_names,
             **common.rules(arguments, data),

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from cobic.cli import common
-from cobic.published import PUBLISHED, ReproducedRow, choose_rows, reproduce
+from cobic.cluster import cluster
+from cobic.published import PUBLISHED, PublishedRow, ReproducedRow, choose_rows, reproduce
 
 _TITLES = {"notterman": "Table 1: Notterman (normal, tumour)", "golub": "Table 2: Golub (ALL, AML)"}
 _SYMBOLS = {"alpha": "α", "beta": "β"}
@@ -32,6 +33,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     common.add_method_arguments(parser)
+    common.add_parallel_arguments(parser, "rows")
     parser.set_defaults(run=run)
 
 
@@ -39,17 +41,26 @@ def run(arguments: argparse.Namespace) -> int:
     """Solve the rows, then tell."""
     chosen = choose_rows(arguments.rows)
     done: list[ReproducedRow] = []
-    with common.live_progress("reproducing") as on_progress:
-        for row in reproduce(chosen, on_progress=on_progress, **common.solve_options(arguments)):
-            done.append(row)
-            if row.result.stopped_by == "interrupt":
-                break
+    interrupted = _solve(arguments, chosen, done)
     if arguments.json:
         common.print_json({"rows": [row.document() for row in done]})
     else:
         _print_tables(done)
-    interrupted = bool(done) and done[-1].result.stopped_by == "interrupt"
     return common.EXIT_INTERRUPTED if interrupted else common.EXIT_DONE
+
+
+def _solve(arguments: argparse.Namespace, rows: Sequence[PublishedRow], done: list[ReproducedRow]) -> bool:
+    """Solve rows, which are added to those that are done; tell whether Ctrl-C kept it from solving all."""
+    options = {"n_jobs": arguments.jobs, **common.solve_options(arguments)}
+    with cluster(arguments.cluster), common.live_progress("reproducing") as on_progress:
+        try:
+            for row in reproduce(rows, on_progress=on_progress, **options):
+                done.append(row)
+                if row.result.stopped_by == "interrupt":
+                    return True
+        except KeyboardInterrupt:  # while others were at work
+            return True
+    return False
 
 
 def _print_tables(rows: Sequence[ReproducedRow]) -> None:

@@ -7,8 +7,10 @@ from typing import Any
 
 from cobic.budget import Stopwatch
 from cobic.cli import common
+from cobic.cluster import cluster
+from cobic.errors import InputError
 from cobic.io import write_folder, write_text
-from cobic.methods import solve
+from cobic.methods import METHODS, find_method, solve
 from cobic.model import Model
 from cobic.report import run_document, selection_table, summary_document, violation_table
 from cobic.report.folder import ANSWER_FILES
@@ -29,6 +31,7 @@ def add_parser(commands: Any) -> None:
     common.add_margin_arguments(parser)
     common.add_rule_arguments(parser)
     common.add_method_arguments(parser)
+    common.add_parallel_arguments(parser, "restarts of bilevel-vns")
     files = "report.html, selection.csv, model.json, certificate.json, run.json (and violations.csv)"
     output = common.add_answer_arguments(parser, files)
     output.add_argument("--report", type=Path, metavar="FILE", help="write the report there, with or without --out")
@@ -38,7 +41,7 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, select, write, tell."""
     common.require_labels(arguments)
-    options = common.solve_options(arguments)
+    options = {**common.solve_options(arguments), **_side_by_side(arguments)}
     watch = Stopwatch()
     data = common.read_data(arguments)
     problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
@@ -48,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
             common.require_place(arguments.report, overwrite=arguments.force)
         if not arguments.json:
             print(common.read_line(data))
-        with common.live_progress("selecting") as on_progress:
+        with cluster(arguments.cluster), common.live_progress("selecting") as on_progress:
             result = solve(problem, on_progress=on_progress, **options)
         watch.lap("solve")
         story = Story(problem, result, data.source, options, watch.seconds)
@@ -57,6 +60,17 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         print(_where(arguments, written))
     return common.exit_code(result)
+
+
+def _side_by_side(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The option that a method with something to do side by side has for it."""
+    if arguments.jobs is None and arguments.cluster is None:
+        return {}
+    if "n_jobs" not in find_method(arguments.method).options:
+        able = ", ".join(name for name, method in METHODS.items() if "n_jobs" in method.options)
+        message = f"--jobs and --cluster are for the restarts of {able}: method {arguments.method!r} is one search"
+        raise InputError(message)
+    return {} if arguments.jobs is None else {"n_jobs": arguments.jobs}
 
 
 def _tell(arguments: argparse.Namespace, story: Story) -> None:

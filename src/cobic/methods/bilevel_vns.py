@@ -28,20 +28,23 @@ Where the paper is silent, we read it so:
 * y must stay in (0, 1). r' and r'' are drawn first, then y_r' uniformly from the part of [y_r' − range, y_r' + range]
   that leaves both y_r' and y_r'' at least 1/m, the share of a single feature. That is the printed draw, repeated until
   it fits; such a part always exists, because the present y_r' is in it.
+* every run begins with a linear program of its own, so that it does not matter which runs came before, or beside it.
 * g counts as 0 if no single term exceeds 1e-9 of its row's size: the rounding error of the sums, not a violation.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from cobic.budget import Budget, Incumbent
-from cobic.checks import is_number, require_choice, require_whole
+from cobic.checks import is_number, require_choice, require_jobs, require_whole
 from cobic.errors import InputError
 from cobic.lp import LpSolver
 from cobic.matrix import Bools, Floats
 from cobic.methods.outcome import Outcome
+from cobic.parallel import runs_alone, side_by_side
 from cobic.problem import Problem
 from cobic.relaxation import Relaxation, shares_of
 from cobic.repair import repair
@@ -86,6 +89,7 @@ def solve(
     max_range: float = 0.2,
     range_growth: float = 2.0,
     max_iterations: int = 100,
+    n_jobs: int | None = None,
 ) -> Outcome:
     """Run Algorithm 1 from several seeds and keep the best selection.
 
@@ -107,6 +111,8 @@ def solve(
         Factor by which the range grows when g did not improve.
     max_iterations : int, default=100
         Largest number of rounds in one run.
+    n_jobs : int, optional
+        Runs at the same time, as in joblib. The answer is the same for every number, unless the time limit cuts it.
 
     Returns
     -------
@@ -115,11 +121,78 @@ def solve(
     """
     parameters = _Parameters(criterion, restarts, starting_range, max_range, range_growth, max_iterations)
     parameters.check()
-    search = _Search(problem, budget, parameters)
-    for seed in rng.spawn(restarts):
-        if not search.run(seed) or budget.exhausted():
+    require_jobs(n_jobs)
+    seeds = rng.spawn(restarts)
+    if runs_alone(n_jobs):
+        ended = _one_by_one(_Search(problem, budget, parameters), seeds)
+    else:
+        ended = _side_by_side((problem, parameters, budget.ends_at), budget, seeds, n_jobs)
+    return _outcome(problem, parameters, ended)
+
+
+_Seeds = Sequence[np.random.Generator]
+_Shared = tuple[Problem, _Parameters, float | None]  # what to solve, how, and until when
+
+
+class _Ended(NamedTuple):
+    """What a run leaves: its report, its last x, the largest consistent x so far, whether it drew random numbers."""
+
+    run: Run
+    x: Bools
+    best: Bools | None
+    drew: bool
+
+
+def _one_by_one(search: "_Search", seeds: _Seeds) -> list[_Ended]:
+    ended: list[_Ended] = []
+    for seed in seeds:
+        ended.append(search.run(seed))
+        if not ended[-1].drew or search.exhausted():
             break
-    return search.outcome()
+    return ended
+
+
+def _side_by_side(
+    shared: _Shared, budget: Budget, seeds: list[np.random.Generator], n_jobs: int | None
+) -> list[_Ended]:
+    ended: dict[int, _Ended] = {}
+    lps_before, largest = budget.lps, 0
+    try:
+        with budget.waiting():
+            for place, each in side_by_side(_run_elsewhere, shared, dict(enumerate(zip(seeds, strict=True))), n_jobs):
+                ended[place] = each
+                budget.lps += each.run.inner_lps
+                if each.run.n_selected is not None and each.run.n_selected > largest:
+                    largest = each.run.n_selected
+                    budget.report(n_selected=largest)
+                if budget.exhausted():
+                    break
+    except KeyboardInterrupt:
+        if not ended:
+            raise
+    in_order = [ended[place] for place in sorted(ended)]
+    # One by one, nothing would follow a run that drew nothing.
+    last = next((place for place, each in enumerate(in_order) if not each.drew), len(in_order))
+    budget.lps = lps_before + sum(each.run.inner_lps for each in in_order[: last + 1])
+    return in_order[: last + 1]
+
+
+def _run_elsewhere(shared: _Shared, seed: np.random.Generator) -> _Ended:
+    problem, parameters, ends_at = shared
+    with Budget.until(ends_at, problem.n_selectable) as budget:
+        return _Search(problem, budget, parameters).run(seed)
+
+
+def _outcome(problem: Problem, parameters: _Parameters, ended: list[_Ended]) -> Outcome:
+    """The best of all runs, in the sense of the criterion."""
+    runs = tuple(each.run for each in ended)
+    if parameters.criterion != "published":
+        met = [each.best for each in ended if each.best is not None]
+        if met:
+            best = max(met, key=lambda support: (int(support.sum()), problem.worst_margin(support)))
+            return Outcome(best, runs=runs)
+    place = min(range(len(runs)), key=lambda index: (runs[index].g, -runs[index].f))
+    return Outcome(ended[place].x, runs=runs)
 
 
 class _Step(NamedTuple):
@@ -132,7 +205,7 @@ class _Step(NamedTuple):
 
 
 class _Search:
-    """All runs on one problem; the relaxation and the solver's basis serve them all."""
+    """Runs on one problem; the relaxation serves them all, a solver and its basis only one."""
 
     def __init__(self, problem: Problem, budget: Budget, parameters: _Parameters) -> None:
         self._problem, self._budget, self._parameters = problem, budget, parameters
@@ -140,13 +213,15 @@ class _Search:
         self._relaxation, self._solver = Relaxation(problem), LpSolver(budget)
         self._published = parameters.criterion == "published"
         self._largest_of_run: int | None = None
-        self._runs: list[Run] = []
-        self._ends: list[Bools] = []
 
-    def run(self, rng: np.random.Generator) -> bool:
-        """Do one run; tell whether it drew random numbers."""
+    def exhausted(self) -> bool:
+        """Tell whether there must be no further run."""
+        return self._budget.exhausted()
+
+    def run(self, rng: np.random.Generator) -> _Ended:
+        """Do one run."""
         limits, lps_before, iterations, draws = self._parameters, self._budget.lps, 0, 0
-        self._largest_of_run = None
+        self._largest_of_run, self._solver = None, LpSolver(self._budget)
         everything = self._problem.selectable
         shares = shares_of(self._problem, everything.astype(np.float64))
         step, reach = self._judged(everything, shares), limits.starting_range
@@ -161,26 +236,15 @@ class _Search:
                 least = min(least, step.guide)
                 shares = _moved(shares, reach, 1.0 / self._problem.n_features, rng)
                 draws += 1
-        self._ends.append(step.x)
-        self._runs.append(
-            Run(
-                iterations=iterations,
-                inner_lps=self._budget.lps - lps_before,
-                f=int(step.x.sum()),
-                g=step.g,
-                worst_margin=self._problem.worst_margin(step.x),
-                n_selected=self._largest_of_run,
-            )
+        report = Run(
+            iterations=iterations,
+            inner_lps=self._budget.lps - lps_before,
+            f=int(step.x.sum()),
+            g=step.g,
+            worst_margin=self._problem.worst_margin(step.x),
+            n_selected=self._largest_of_run,
         )
-        return draws > 0
-
-    def outcome(self) -> Outcome:
-        """The best of all runs, in the sense of the criterion."""
-        runs = tuple(self._runs)
-        if not self._published and self._incumbent.support is not None:
-            return Outcome(self._incumbent.support, runs=runs)
-        best = min(range(len(runs)), key=lambda index: (runs[index].g, -runs[index].f))
-        return Outcome(self._ends[best], runs=runs)
+        return _Ended(report, step.x, self._incumbent.support, draws > 0)
 
     def _round(self, shares: Floats) -> _Step | None:
         """Solve the inner problem and judge its rounded solution; None if the budget ran out."""

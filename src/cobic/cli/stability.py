@@ -1,0 +1,117 @@
+"""`cobic stability`: how much the selection depends on the samples at hand."""
+
+import argparse
+import json
+from typing import Any
+
+from cobic.checks import require_whole
+from cobic.cli import common
+from cobic.cluster import cluster
+from cobic.dataset import Dataset
+from cobic.io import write_folder
+from cobic.stability import Stability, stability
+from cobic.steps import Steps
+
+_FILES = ("stability.csv", "stability.json")
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "stability",
+        help="how far selections from parts of the samples agree, and how often each feature is in",
+        description="Select again and again from a part of the samples, and tell how far the selections agree.",
+        epilog="example: cobic stability leukaemia.csv --labels class --repeats 10 --out agreement",
+    )
+    common.add_table_arguments(parser)
+    common.add_margin_arguments(parser)
+    common.add_rule_arguments(parser)
+    draws = parser.add_argument_group("the subsamples")
+    draws.add_argument("--repeats", type=int, default=50, metavar="N", help="how many (default: 50)")
+    draws.add_argument("--subsample", type=float, default=0.8, metavar="PART", help="part of each class (default: 0.8)")
+    draws.add_argument("--confidence", type=float, default=0.95, help="level of the interval (default: 0.95)")
+    common.add_method_arguments(parser, time_limit=10.0)
+    common.add_parallel_arguments(parser, "subsamples")
+    output = common.add_answer_arguments(parser, " and ".join(_FILES))
+    output.add_argument("--top", type=int, metavar="N", help="list the N features that are selected most often")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, repeat, tell, write."""
+    common.require_labels(arguments)
+    if arguments.top is not None:
+        require_whole("--top", arguments.top, 1)
+    options = common.solve_options(arguments)
+    data = common.read_data(arguments)
+    with common.resumable_folder(arguments) as steps:
+        found = _repeat(arguments, data, options, steps)
+        _tell(arguments, found)
+        if arguments.out is not None:
+            _write(arguments, found)
+        steps.discard()
+    return common.EXIT_DONE
+
+
+def _repeat(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any], steps: Steps) -> Stability:
+    with cluster(arguments.cluster), common.live_progress("subsampling") as on_progress:
+        return stability(
+            data.X,
+            [] if data.y is None else data.y,
+            alpha=arguments.alpha,
+            beta=arguments.beta,
+            n_repeats=arguments.repeats,
+            subsample=arguments.subsample,
+            method=options.pop("method"),
+            time_limit=options.pop("time_limit"),
+            random_state=options.pop("seed"),
+            n_jobs=arguments.jobs,
+            confidence=arguments.confidence,
+            method_options=options,
+            on_progress=on_progress,
+            folder=steps,
+            feature_names=data.feature_names,
+            sample_names=data.sample_names,
+            **common.rules(arguments, data),
+        )
+
+
+def _tell(arguments: argparse.Namespace, found: Stability) -> None:
+    if arguments.json:
+        common.print_json(_document(found, arguments.top))
+        return
+    low, high = found.interval
+    always, never = int((found.frequency == 1).sum()), int((found.frequency == 0).sum())
+    print(f"Stability {found.index:.3f}, {100 * found.confidence:g} % interval {low:.3f} to {high:.3f} (1: all agree).")
+    print(
+        f"{found.n_repeats} subsamples, {found.n_failed} without a selection; {min(found.n_selected)} to "
+        f"{max(found.n_selected)} of {found.frequency.size} features selected: {always} always, {never} never."
+    )
+    if arguments.top is not None:
+        top = found.table.head(arguments.top)
+        print(top.to_string(index=False, float_format=lambda value: f"{value:.4g}"), flush=True)
+
+
+def _document(found: Stability, top: int | None) -> dict[str, Any]:
+    document = {
+        "index": found.index,
+        "interval": list(found.interval),
+        "confidence": found.confidence,
+        "n_repeats": found.n_repeats,
+        "n_failed": found.n_failed,
+        "n_features": found.frequency.size,
+        "n_selected": list(found.n_selected),
+    }
+    if top is not None:
+        document["top"] = json.loads(found.table.head(top).to_json(orient="records", double_precision=15))
+    return document
+
+
+def _write(arguments: argparse.Namespace, found: Stability) -> None:
+    files = {
+        "stability.csv": found.table.to_csv(index=False, lineterminator="\n"),
+        "stability.json": json.dumps(_document(found, None), indent=2, allow_nan=False) + "\n",
+    }
+    write_folder(arguments.out, files, instead_of=_FILES)
+    if not arguments.json:
+        print(f"Written to {arguments.out}: {', '.join(files)}.")

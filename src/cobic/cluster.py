@@ -1,0 +1,134 @@
+"""A cluster of Dask for what runs side by side: the only module that knows dask.distributed."""
+
+import logging
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
+from typing import Any
+
+from joblib import parallel_config
+
+from cobic.errors import InputError, UnfinishedError
+
+_REACHABLE = 3.0
+_UP = 60.0
+
+
+@contextmanager
+def cluster(where: str | None) -> Iterator[None]:
+    """Let all that runs side by side inside run on a cluster.
+
+    Parameters
+    ----------
+    where : str or None
+        ``"local:4"`` starts four worker processes on this machine, which end with the context; the address of a
+        scheduler, as ``"tcp://10.0.0.1:8786"``, uses the workers that are there, which must have the same version of
+        cobic. None: nothing changes.
+
+    Yields
+    ------
+    None
+        Inside, the default ``n_jobs`` is all workers.
+
+    Raises
+    ------
+    InputError
+        If dask.distributed is not installed, or the cluster cannot be used.
+    UnfinishedError
+        If the workers die again and again.
+
+    Examples
+    --------
+    >>> with cluster(None):
+    ...     pass
+    """
+    if where is None:
+        yield
+        return
+    distributed = _distributed()
+    with ExitStack() as stack:
+        stack.enter_context(_quiet())
+        client = _local(distributed, where, stack) or _remote(distributed, where, stack)
+        stack.enter_context(parallel_config(backend="dask", client=client))
+        try:
+            yield
+        except distributed.KilledWorker as error:
+            message = f"the workers of {where} died again and again ({error}): they may need more memory than there is"
+            raise UnfinishedError(message) from None
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        message = "--cluster needs the library distributed: pip install 'cobic[cluster]'"
+        raise InputError(message) from None
+    return distributed
+
+
+def _local(distributed: Any, where: str, stack: ExitStack) -> Any | None:
+    """A client of new processes on this machine; None if they are not asked for."""
+    given = re.fullmatch(r"local(?::(\d+))?", where)
+    if given is None:
+        return None
+    count = int(given[1] or 0)
+    if count < 1:
+        message = f"--cluster {where}: say how many processes, as local:4"
+        raise InputError(message)
+    # One thread each: more would share one interpreter, and a process can be ended and started again.
+    own = distributed.LocalCluster(
+        n_workers=count,
+        threads_per_worker=1,
+        processes=True,
+        silence_logs=logging.CRITICAL,
+        dashboard_address=":0",  # any free port, for there is a server even without the dashboard
+        scheduler_kwargs={"dashboard": False},
+    )
+    stack.enter_context(own)
+    client = stack.enter_context(distributed.Client(own, timeout=_UP))
+    client.register_plugin(_deaf(distributed))
+    return client
+
+
+def _deaf(distributed: Any) -> Any:
+    """What keeps Ctrl-C, which a terminal sends to all processes, from ending workers before they are closed."""
+
+    class Deaf(distributed.WorkerPlugin):  # type: ignore[misc]
+        def setup(self, worker: Any) -> None:  # noqa: ARG002
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    return Deaf()
+
+
+def _remote(distributed: Any, where: str, stack: ExitStack) -> Any:
+    """A client of a scheduler that is running somewhere."""
+    if not re.fullmatch(r"[a-z]+://\S+", where):
+        message = f"--cluster {where}: write local:4 for four processes here, or an address as tcp://host:8786"
+        raise InputError(message)
+    try:
+        client = stack.enter_context(distributed.Client(where, timeout=_REACHABLE))
+        client.wait_for_workers(1, timeout=_REACHABLE)
+    except (OSError, ValueError, TimeoutError):
+        message = f"--cluster {where}: no scheduler with workers answers there within {_REACHABLE:g} seconds"
+        raise InputError(message) from None
+    here = version("cobic")
+    for address, there in client.run(version, "cobic", on_error="return").items():
+        if there != here:
+            has = f"cobic {there}" if isinstance(there, str) else "no cobic"
+            message = f"--cluster {where}: worker {address} has {has}: install cobic {here} there"
+            raise InputError(message)
+    return client
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Dask from telling on standard error what is handled here: that a worker died and was started again."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
