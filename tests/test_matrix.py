@@ -81,6 +81,8 @@ def assert_like(matrix, X):
     rows, columns = matrix.peaks()
     assert_same(rows, np.abs(X).max(axis=1))
     assert_same(columns, np.abs(X).max(axis=0))
+    for some in (classes >= 0, classes == 1, np.zeros(m, dtype=bool)):
+        assert_same(matrix.row_peaks(some), np.abs(X[:, some]).max(axis=1, initial=0.0))
     assert_same(matrix.fingerprints(), as_matrix(X).weighted_bits(fingerprint_weights(n)))
     assert matrix.first_not_finite() is None
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from cobic.matrix.base import Bits, Floats, Integers, Matrix, Survey, Surveyor
+from cobic.matrix.base import Bits, Bools, Floats, Integers, Matrix, Survey, Surveyor
 from cobic.matrix.cache import ColumnCache, RowsAhead, most_ahead
 from cobic.matrix.grid import is_range
 from cobic.matrix.pool import one_blas_thread, single_threaded
@@ -107,6 +107,14 @@ class ChunkedMatrix(Matrix):
 
     def _taken(self, index: Integers) -> "ChunkedMatrix":
         return ChunkedMatrix(self._array, index if self._index is None else self._index[index])
+
+    def row_peaks(self, features: Bools) -> Floats:
+        parts = [_shared(features[columns]) for columns in self._columns]
+        result = np.zeros(self.shape[0])
+        for r, _, peaks in _computed(self._map(lambda _, c: (_row_peaks, parts[c]))):
+            rows = self._rows[r][0]
+            result[rows] = np.maximum(result[rows], peaks)
+        return result
 
     def weighted_bits(self, weights: Bits) -> Bits:
         fingerprints = self.survey(weights).fingerprints
@@ -225,6 +233,10 @@ def _class_sums(matrix: Matrix, given: tuple[Floats, Integers, int]) -> Floats:
 
 def _class_scores(matrix: Matrix, pull: Floats, classes: Integers) -> Floats:
     return matrix.class_scores(pull, classes)
+
+
+def _row_peaks(matrix: Matrix, features: Bools) -> Floats:
+    return matrix.row_peaks(features)
 
 
 def _survey(matrix: Matrix, bit_weights: Bits | None) -> Survey:

@@ -7,7 +7,19 @@ from typing import Any, Literal, Protocol, Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, Surveyor, bits_of, by_class, own_class
+from cobic.matrix.base import (
+    Bits,
+    Bools,
+    Floats,
+    Integers,
+    Matrix,
+    NotFinite,
+    Survey,
+    Surveyor,
+    bits_of,
+    by_class,
+    own_class,
+)
 from cobic.matrix.cache import ColumnCache, RowsAhead, most_ahead
 from cobic.matrix.grid import bands, is_range
 from cobic.matrix.pool import Room, in_order
@@ -227,6 +239,13 @@ class SparseMatrix(Matrix):
     def take(self, index: Integers) -> Matrix:
         return SparseMatrix(self._source.take(index))
 
+    def row_peaks(self, features: Bools) -> Floats:
+        result = np.zeros(self.shape[0])
+        for part, peaks in self._on_bands(lambda band, part: _row_peaks(band, features[self._columns_of(part)])):
+            rows = part if self._by_rows else slice(None)
+            result[rows] = np.maximum(result[rows], peaks)
+        return result
+
     def weighted_bits(self, weights: Bits) -> Bits:
         result = np.zeros(self.shape[1], dtype=np.uint64)
         for part, values in self._on_bands(lambda band, part: _weighted_bits(band, self._of_rows(weights, part))):
@@ -282,6 +301,11 @@ def _survey(band: Any, bit_weights: Bits | None) -> Survey:
     rows, columns = (lines, others) if band.format == "csr" else (others, lines)
     bits = None if bit_weights is None else _weighted_bits(band, bit_weights)
     return Survey(rows, columns, None if np.isfinite(lines).all() else _first_not_finite(band), bits)
+
+
+def _row_peaks(band: Any, features: Bools) -> Floats:
+    kept = band.data * features[_places(band)[1]]
+    return _survey(compressed(band.format, kept, band.indices, band.indptr, band.shape), None).row_peaks
 
 
 def _first_not_finite(band: Any) -> NotFinite:
