@@ -205,6 +205,15 @@ def test_threads_change_nothing_and_are_used(small_tiles, monkeypatch):
     assert len(seen) > 2
 
 
+@pytest.mark.parametrize("kind", ["C", "float32", "csr", "csc", "HDF5", "dask by both"])
+def test_overflow_is_left_to_who_asks(kind, small_tiles, monkeypatch, tmp_path):
+    monkeypatch.setattr("cobic.matrix.pool.n_threads", lambda: 2)
+    matrix = as_matrix(KINDS[kind](np.full((6, 30), 2.0**127), tmp_path))
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert np.isinf(matrix.products(np.full((30, 3), 1e300))).all()
+        assert np.isinf(matrix.class_scores(np.full((6, 2), 1e300), np.zeros(30, dtype=int))).all()
+
+
 def test_a_failure_in_a_thread_is_told(small_tiles, monkeypatch):
     monkeypatch.setattr("cobic.matrix.pool.n_threads", lambda: 2)
     matrix = as_matrix(np.ones((20, 30)))
@@ -360,6 +369,16 @@ def test_files_are_read_in_pieces_of_chunks(tmp_path, monkeypatch):
     cells.clear()
     matrix.take(np.arange(1, 60, 2)).products(np.ones((50, 1)))
     assert sum(cells) <= X.size
+
+
+def test_a_problem_reads_a_file_twice(tmp_path, small_tiles, monkeypatch):
+    X = np.arange(60.0 * 50).reshape(60, 50) % 47
+    matrix = as_matrix(hdf(X, tmp_path, chunks=(30, 25)))
+    cells = []
+    monkeypatch.setattr(matrix._source, "_handle", Watched(matrix._source._handle, cells))
+    problem = cobic.Problem(matrix, [0, 1] * 30)
+    assert problem.matrix.fingerprints().size == 50
+    assert sum(cells) == 2 * X.size
 
 
 def test_rows_one_after_the_other_are_read_once(monkeypatch):

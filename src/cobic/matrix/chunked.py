@@ -214,7 +214,7 @@ def _on_chunk(chunk: Any, rows: Integers | None, kernel: Callable[..., Any], *gi
     """Run a kernel where the chunk is; other threads of that place do the same with theirs."""
     from cobic.matrix.convert import as_matrix  # a matrix of chunks is one of the matrices that it knows
 
-    with single_threaded():
+    with single_threaded(), np.errstate(over="ignore", invalid="ignore"):  # who asked for it looks at the result
         matrix = as_matrix(chunk)
         return kernel(matrix if rows is None else matrix.take(rows), *given)
 
