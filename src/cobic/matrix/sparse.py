@@ -27,6 +27,8 @@ from cobic.matrix.pool import Room, in_order
 Result = TypeVar("Result")
 Form = Literal["csr", "csc"]
 
+_ONE_BY_ONE = 2
+
 
 class SparseSource(Protocol):
     """Where the entries of a sparse matrix come from."""
@@ -178,13 +180,15 @@ class SparseMatrix(Matrix):
 
     def products(self, weights: Floats) -> Floats:
         if self._by_rows:
-            return self._along(lambda band, _: band @ weights, self.shape[0], weights.shape[1])
+            few = _few_columns(weights)
+            return self._along(lambda band, _: _times(band, weights, few), self.shape[0], weights.shape[1])
         return self._across(lambda band, part: band @ weights[part])
 
     def transposed_products(self, multipliers: Floats) -> Floats:
         if self._by_rows:
             return self._across(lambda band, part: band.T @ multipliers[part])
-        return self._along(lambda band, _: band.T @ multipliers, self.shape[1], multipliers.shape[1])
+        few = _few_columns(multipliers)
+        return self._along(lambda band, _: _times(band.T, multipliers, few), self.shape[1], multipliers.shape[1])
 
     def class_sums(self, weights: Floats, classes: Integers, n_classes: int) -> Floats:
         if self._by_rows:
@@ -194,7 +198,8 @@ class SparseMatrix(Matrix):
     def class_scores(self, pull: Floats, classes: Integers) -> Floats:
         if self._by_rows:
             return self._across(lambda band, part: own_class(band.T @ pull[part], classes))
-        return self._along(lambda band, part: own_class(band.T @ pull, classes[part]), self.shape[1])
+        few = _few_columns(pull)
+        return self._along(lambda band, part: own_class(_times(band.T, pull, few), classes[part]), self.shape[1])
 
     def rows(self, index: Integers) -> Floats:
         index = np.asarray(index)
@@ -266,6 +271,19 @@ class SparseMatrix(Matrix):
 
     def _columns_of(self, part: slice) -> slice:
         return slice(None) if self._by_rows else part
+
+
+def _few_columns(right: Floats) -> Floats | None:
+    """The columns, each in one piece, if they are so few that a product with each is faster than one with all."""
+    return np.ascontiguousarray(right.T) if right.shape[1] <= _ONE_BY_ONE else None
+
+
+def _times(left: Any, right: Floats, columns: Floats | None) -> Floats:
+    """A product line by line: of csr, or of the transpose of csc."""
+    if columns is None:
+        product: Floats = left @ right
+        return product
+    return np.stack([left @ column for column in columns], axis=1)
 
 
 def _widened(band: Any, room: Room | None = None) -> Any:
