@@ -335,7 +335,7 @@ def test_damaged_sparse_files_are_refused(fault, tmp_path, numbers):
 
 def test_columns_are_read_once_and_forgotten_in_time(tmp_path, numbers, small_tiles, monkeypatch):
     monkeypatch.setattr("cobic.matrix.cache.MOST_BYTES", 4 * 7 * 8)
-    for kind in ("HDF5", "dask by both", "csr"):
+    for kind in ("HDF5", "dask by both", "backed csr"):
         matrix = as_matrix(KINDS[kind](numbers, tmp_path))
         owner = matrix._source if kind == "HDF5" else matrix
         asked = []

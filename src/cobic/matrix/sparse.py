@@ -127,7 +127,8 @@ class SparseMatrix(Matrix):
         super().__init__(self._source.shape)
         self.costly = self._source.costly
         self._by_rows = self._source.form == "csr"
-        self._cache = ColumnCache(self.shape[0])
+        # What is in memory already must not take much more by being used.
+        self._cache = ColumnCache(self.shape[0], None if self.costly else self.nbytes // 4)
         self._ahead = RowsAhead()
 
     @property
