@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import zarr
 
 import cobic
+from cobic.cli import main
 from cobic.errors import InputError
 from cobic.matrix import Matrix, as_matrix
 from matrix_kinds import CSC, CSR, DASK, DENSE
@@ -224,3 +225,24 @@ def test_the_command_line_leaves_files_on_disk(data, tmp_path):
     refused = subprocess.run(inspect, check=False, capture_output=True, text=True)
     assert refused.returncode == 2
     assert "leave out --backed" in refused.stderr
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix], ids=["dense", "csr", "csc"])
+def test_new_samples_on_disk_are_matched_by_name(form, data, tmp_path, capsys):
+    X, y = data
+    (tmp_path / "new").mkdir()
+    path, new = (h5ad(X, y, folder, form) for folder in (tmp_path, tmp_path / "new"))
+    out = str(tmp_path / "out")
+    select = ["select", str(path), "--labels", "type", "--backed", "--out", out, "--json"]
+    assert main(select) == 0
+    cells = anndata.read_h5ad(new)
+    del cells.layers["twice"]
+    cells[:, ::-1].copy().write_h5ad(new)
+    answers = []
+    for extra in ([], ["--backed"]):
+        capsys.readouterr()
+        assert main(["classify", f"{out}/model.json", str(new), "--labels", "type", "--json", *extra]) == 0
+        shown = capsys.readouterr()
+        assert "features matched by name" in shown.err
+        answers.append(json.loads(shown.out))
+    assert answers[0] == answers[1]

@@ -85,6 +85,8 @@ def assert_like(matrix, X):
     rows, columns = matrix.peaks()
     assert_same(rows, np.abs(X).max(axis=1))
     assert_same(columns, np.abs(X).max(axis=0))
+    for some in (classes >= 0, classes == 1, np.zeros(m, dtype=bool)):
+        assert_same(matrix.row_peaks(some), np.abs(X[:, some]).max(axis=1, initial=0.0))
     assert_same(matrix.fingerprints(), as_matrix(X).weighted_bits(fingerprint_weights(n)))
     assert matrix.first_not_finite() is None
 
@@ -205,6 +207,15 @@ def test_threads_change_nothing_and_are_used(small_tiles, monkeypatch):
         found.append(matrix.products(W))
     assert all((each == found[0]).all() for each in found)
     assert len(seen) > 2
+
+
+@pytest.mark.parametrize("kind", ["C", "float32", "csr", "csc", "HDF5", "dask by both"])
+def test_overflow_is_left_to_who_asks(kind, small_tiles, monkeypatch, tmp_path):
+    monkeypatch.setattr("cobic.matrix.pool.n_threads", lambda: 2)
+    matrix = as_matrix(KINDS[kind](np.full((6, 30), 2.0**127), tmp_path))
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert np.isinf(matrix.products(np.full((30, 3), 1e300))).all()
+        assert np.isinf(matrix.class_scores(np.full((6, 2), 1e300), np.zeros(30, dtype=int))).all()
 
 
 def test_a_failure_in_a_thread_is_told(small_tiles, monkeypatch):
@@ -328,7 +339,7 @@ def test_damaged_sparse_files_are_refused(fault, tmp_path, numbers):
 
 def test_columns_are_read_once_and_forgotten_in_time(tmp_path, numbers, small_tiles, monkeypatch):
     monkeypatch.setattr("cobic.matrix.cache.MOST_BYTES", 4 * 7 * 8)
-    for kind in ("HDF5", "dask by both", "csr"):
+    for kind in ("HDF5", "dask by both", "backed csr"):
         matrix = as_matrix(KINDS[kind](numbers, tmp_path))
         owner = matrix._source if kind == "HDF5" else matrix
         asked = []
@@ -362,6 +373,16 @@ def test_files_are_read_in_pieces_of_chunks(tmp_path, monkeypatch):
     cells.clear()
     matrix.take(np.arange(1, 60, 2)).products(np.ones((50, 1)))
     assert sum(cells) <= X.size
+
+
+def test_a_problem_reads_a_file_twice(tmp_path, small_tiles, monkeypatch):
+    X = np.arange(60.0 * 50).reshape(60, 50) % 47
+    matrix = as_matrix(hdf(X, tmp_path, chunks=(30, 25)))
+    cells = []
+    monkeypatch.setattr(matrix._source, "_handle", Watched(matrix._source._handle, cells))
+    problem = cobic.Problem(matrix, [0, 1] * 30)
+    assert problem.matrix.fingerprints().size == 50
+    assert sum(cells) == 2 * X.size
 
 
 def test_rows_one_after_the_other_are_read_once(monkeypatch):

@@ -16,8 +16,8 @@ class Dataset:
 
     Attributes
     ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-        The measurements.
+    X : ndarray, sparse matrix or Matrix of shape (n_samples, n_features)
+        The measurements; a matrix on disk if they were to stay there.
     y : ndarray of shape (n_samples,) or None
         Class of each sample.
     feature_names, sample_names : tuple of str

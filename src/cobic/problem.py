@@ -398,9 +398,7 @@ class Problem:
         others = self._feature_peaks[~self.selectable]
         if features.size == 0 or others.max(initial=0.0) <= self._feature_peaks[features].max():
             return self._sample_peaks
-        blocks = np.array_split(features, features.size // _EXACT_BLOCK + 1)
-        peaks: Floats = np.max([np.abs(self.matrix.columns(block)).max(axis=1) for block in blocks], axis=0)
-        return peaks
+        return self.matrix.row_peaks(self.selectable)
 
     def row_scale(self) -> Floats:
         """Size of each sample's values and α, (n,), positive: dividing by it brings a linear program's rows to O(1)."""

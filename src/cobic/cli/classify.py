@@ -15,6 +15,7 @@ from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io import write_text
 from cobic.io.labels import some
+from cobic.matrix import as_matrix
 from cobic.model import Model
 
 
@@ -79,9 +80,8 @@ def _matched(model: Model, data: Dataset) -> Dataset:
     more = len(data.feature_names) - len(names)
     left = f"; {more} that the model does not have are left out" if more else ""
     print(f"{data.source}: features matched by name, as their order is not the model's{left}", file=sys.stderr)
-    return replace(
-        data, X=data.X[:, pick], feature_names=names, feature_descriptions=None, feature_kinds=None, test=None
-    )
+    X = as_matrix(data.X).selected(np.array(pick))
+    return replace(data, X=X, feature_names=names, feature_descriptions=None, feature_kinds=None, test=None)
 
 
 def _tell_unknown(model: Model, data: Dataset) -> None:

@@ -143,6 +143,10 @@ class Matrix(ABC):
         """Largest absolute value of each sample (n,) and of each feature (m,)."""
         return self._survey.row_peaks, self._survey.column_peaks
 
+    @abstractmethod
+    def row_peaks(self, features: Bools) -> Floats:
+        """Largest absolute value of each sample over some features, (n,); 0 if there are none."""
+
     def first_not_finite(self) -> NotFinite | None:
         """Row, column and value of the first NaN or infinity, or None."""
         return self._survey.not_finite

@@ -20,15 +20,18 @@ class ColumnCache:
     ----------
     n_rows : int
         Length of a column.
+    most_bytes : int, optional
+        What may be kept, if that is less than 256 MB.
     """
 
-    def __init__(self, n_rows: int) -> None:
+    def __init__(self, n_rows: int, most_bytes: int | None = None) -> None:
         self._n_rows = n_rows
+        self._most_bytes = MOST_BYTES if most_bytes is None else min(MOST_BYTES, most_bytes)
         self._kept: OrderedDict[int, NDArray[Any]] = OrderedDict()
         self._bytes = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_n_rows": self._n_rows, "_kept": OrderedDict(), "_bytes": 0}
+        return {**self.__dict__, "_kept": OrderedDict(), "_bytes": 0}
 
     def columns(self, index: Integers, read: Callable[[Integers], NDArray[Any]]) -> Floats:
         """Some columns, of which those that are not here are read, all at once.
@@ -45,10 +48,13 @@ class ColumnCache:
         ndarray of shape (n_rows, len(index))
             The columns, each in one piece of memory.
         """
-        result = np.empty((self._n_rows, index.size), order="F")
         wanted = index.tolist()
         missing = np.unique([column for column in wanted if column not in self._kept]).astype(np.intp)
         new = read(missing) if missing.size else None
+        if new is not None and np.array_equal(missing, index):  # not to have them twice
+            self._keep(missing, new)
+            return np.asfortranarray(new, dtype=np.float64)
+        result = np.empty((self._n_rows, index.size), order="F")
         place = {int(column): at for at, column in enumerate(missing)}
         for at, column in enumerate(wanted):
             if column in self._kept:
@@ -62,10 +68,10 @@ class ColumnCache:
 
     def _keep(self, index: Integers, columns: NDArray[Any]) -> None:
         size = max(1, columns.itemsize * self._n_rows)
-        for at in range(max(0, index.size - MOST_BYTES // size), index.size):
+        for at in range(max(0, index.size - self._most_bytes // size), index.size):
             self._kept[int(index[at])] = columns[:, at].copy()
             self._bytes += size
-        while self._bytes > MOST_BYTES:
+        while self._bytes > self._most_bytes:
             _, old = self._kept.popitem(last=False)
             self._bytes -= max(1, old.nbytes)
 

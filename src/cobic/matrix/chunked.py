@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from cobic.matrix.base import Bits, Floats, Integers, Matrix, Survey, Surveyor
+from cobic.matrix.base import Bits, Bools, Floats, Integers, Matrix, Survey, Surveyor
 from cobic.matrix.cache import ColumnCache, RowsAhead, most_ahead
 from cobic.matrix.grid import is_range
 from cobic.matrix.pool import one_blas_thread, single_threaded
@@ -114,6 +114,14 @@ class ChunkedMatrix(Matrix):
     def _taken(self, index: Integers) -> "ChunkedMatrix":
         return ChunkedMatrix(self._array, index if self._index is None else self._index[index])
 
+    def row_peaks(self, features: Bools) -> Floats:
+        parts = [_shared(features[columns]) for columns in self._columns]
+        result = np.zeros(self.shape[0])
+        for r, _, peaks in _computed(self._map(lambda _, c: (_row_peaks, parts[c]))):
+            rows = self._rows[r][0]
+            result[rows] = np.maximum(result[rows], peaks)
+        return result
+
     def weighted_bits(self, weights: Bits) -> Bits:
         fingerprints = self.survey(weights).fingerprints
         return np.zeros(self.shape[1], dtype=np.uint64) if fingerprints is None else fingerprints
@@ -212,7 +220,7 @@ def _on_chunk(chunk: Any, rows: Integers | None, kernel: Callable[..., Any], *gi
     """Run a kernel where the chunk is; other threads of that place do the same with theirs."""
     from cobic.matrix.convert import as_matrix  # a matrix of chunks is one of the matrices that it knows
 
-    with single_threaded():
+    with single_threaded(), np.errstate(over="ignore", invalid="ignore"):  # who asked for it looks at the result
         matrix = as_matrix(chunk)
         return kernel(matrix if rows is None else matrix.take(rows), *given)
 
@@ -239,6 +247,10 @@ def _grouped_scores(matrix: Matrix, given: tuple[Floats, Integers, int], classes
     found = matrix.grouped_scores(pull, classes, groups)
     scores[:, : found.shape[0]] = found.T
     return scores
+
+
+def _row_peaks(matrix: Matrix, features: Bools) -> Floats:
+    return matrix.row_peaks(features)
 
 
 def _survey(matrix: Matrix, bit_weights: Bits | None) -> Survey:

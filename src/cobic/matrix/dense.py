@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cobic.matrix.base import (
     Bits,
+    Bools,
     Floats,
     Integers,
     Matrix,
@@ -207,6 +208,12 @@ class DenseMatrix(Matrix):
     def take(self, index: Integers) -> Matrix:
         return DenseMatrix(self._source.take(index))
 
+    def row_peaks(self, features: Bools) -> Floats:
+        result = np.zeros(self.shape[0])
+        for tile, part in self._on_tiles(lambda values, tile: _row_peaks(values[:, features[tile.columns]])):
+            result[tile.rows] = np.maximum(result[tile.rows], part)
+        return result
+
     def weighted_bits(self, weights: Bits) -> Bits:
         result = np.zeros(self.shape[1], dtype=np.uint64)
         for tile, part in self._on_tiles(lambda values, tile: _weighted_bits(values, weights[tile.rows])):
@@ -241,6 +248,11 @@ def _times(left: Floats, right: Floats) -> Floats:
     if right.shape[1] > _ONE_BY_ONE:
         return left @ right
     return np.stack([left @ column for column in np.ascontiguousarray(right.T)], axis=1)
+
+
+def _row_peaks(values: Floats) -> Floats:
+    peaks: Floats = np.maximum(values.max(axis=1, initial=0.0), -values.min(axis=1, initial=0.0))
+    return peaks
 
 
 def _weighted_bits(values: Floats, weights: Bits) -> Bits:

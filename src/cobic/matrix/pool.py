@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
 from typing import TypeVar
 
@@ -91,7 +92,7 @@ def in_order(work: Callable[[Item], Result], items: Sequence[Item], ahead: int =
         waiting: deque[Future[Result]] = deque()
         try:
             for item in items:
-                waiting.append(pool.submit(work, item))
+                waiting.append(pool.submit(copy_context().run, work, item))  # what numpy is told to ignore holds, too
                 if len(waiting) > ahead * threads:
                     yield waiting.popleft().result()
             while waiting:

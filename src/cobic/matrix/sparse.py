@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from cobic.matrix.base import (
     Bits,
+    Bools,
     Floats,
     Integers,
     Matrix,
@@ -26,6 +27,8 @@ from cobic.matrix.pool import Room, in_order
 
 Result = TypeVar("Result")
 Form = Literal["csr", "csc"]
+
+_ONE_BY_ONE = 2
 
 
 class SparseSource(Protocol):
@@ -125,7 +128,8 @@ class SparseMatrix(Matrix):
         super().__init__(self._source.shape)
         self.costly = self._source.costly
         self._by_rows = self._source.form == "csr"
-        self._cache = ColumnCache(self.shape[0])
+        # What is in memory already must not take much more by being used.
+        self._cache = ColumnCache(self.shape[0], None if self.costly else self.nbytes // 4)
         self._ahead = RowsAhead()
 
     @property
@@ -178,13 +182,15 @@ class SparseMatrix(Matrix):
 
     def products(self, weights: Floats) -> Floats:
         if self._by_rows:
-            return self._along(lambda band, _: band @ weights, self.shape[0], weights.shape[1])
+            few = _few_columns(weights)
+            return self._along(lambda band, _: _times(band, weights, few), self.shape[0], weights.shape[1])
         return self._across(lambda band, part: band @ weights[part])
 
     def transposed_products(self, multipliers: Floats) -> Floats:
         if self._by_rows:
             return self._across(lambda band, part: band.T @ multipliers[part])
-        return self._along(lambda band, _: band.T @ multipliers, self.shape[1], multipliers.shape[1])
+        few = _few_columns(multipliers)
+        return self._along(lambda band, _: _times(band.T, multipliers, few), self.shape[1], multipliers.shape[1])
 
     def class_sums(self, weights: Floats, classes: Integers, n_classes: int) -> Floats:
         if self._by_rows:
@@ -194,7 +200,8 @@ class SparseMatrix(Matrix):
     def class_scores(self, pull: Floats, classes: Integers) -> Floats:
         if self._by_rows:
             return self._across(lambda band, part: own_class(band.T @ pull[part], classes))
-        return self._along(lambda band, part: own_class(band.T @ pull, classes[part]), self.shape[1])
+        few = _few_columns(pull)
+        return self._along(lambda band, part: own_class(_times(band.T, pull, few), classes[part]), self.shape[1])
 
     def grouped_scores(self, pull: Floats, classes: Integers, groups: Integers) -> Floats:
         def kernel(band: Any, part: slice) -> list[tuple[int, Floats]]:
@@ -251,6 +258,13 @@ class SparseMatrix(Matrix):
     def take(self, index: Integers) -> Matrix:
         return SparseMatrix(self._source.take(index))
 
+    def row_peaks(self, features: Bools) -> Floats:
+        result = np.zeros(self.shape[0])
+        for part, peaks in self._on_bands(lambda band, part: _row_peaks(band, features[self._columns_of(part)])):
+            rows = part if self._by_rows else slice(None)
+            result[rows] = np.maximum(result[rows], peaks)
+        return result
+
     def weighted_bits(self, weights: Bits) -> Bits:
         result = np.zeros(self.shape[1], dtype=np.uint64)
         for part, values in self._on_bands(lambda band, part: _weighted_bits(band, self._of_rows(weights, part))):
@@ -276,6 +290,19 @@ class SparseMatrix(Matrix):
 def _lines(band: Any, rows: slice) -> Any:
     """Some rows of a band; all of them without a copy."""
     return band if rows == slice(0, band.shape[0]) else band[rows]
+
+
+def _few_columns(right: Floats) -> Floats | None:
+    """The columns, each in one piece, if they are so few that a product with each is faster than one with all."""
+    return np.ascontiguousarray(right.T) if right.shape[1] <= _ONE_BY_ONE else None
+
+
+def _times(left: Any, right: Floats, columns: Floats | None) -> Floats:
+    """A product line by line: of csr, or of the transpose of csc."""
+    if columns is None:
+        product: Floats = left @ right
+        return product
+    return np.stack([left @ column for column in columns], axis=1)
 
 
 def _widened(band: Any, room: Room | None = None) -> Any:
@@ -311,6 +338,11 @@ def _survey(band: Any, bit_weights: Bits | None) -> Survey:
     rows, columns = (lines, others) if band.format == "csr" else (others, lines)
     bits = None if bit_weights is None else _weighted_bits(band, bit_weights)
     return Survey(rows, columns, None if np.isfinite(lines).all() else _first_not_finite(band), bits)
+
+
+def _row_peaks(band: Any, features: Bools) -> Floats:
+    kept = band.data * features[_places(band)[1]]
+    return _survey(compressed(band.format, kept, band.indices, band.indptr, band.shape), None).row_peaks
 
 
 def _first_not_finite(band: Any) -> NotFinite:
