@@ -27,6 +27,7 @@ from benchmarks import (
     memory,
     path,
     quality,
+    scale,
     speed,
 )
 
@@ -66,6 +67,7 @@ SUITES = {
     "few-features": Suite(few_features.run),
     "label-errors": Suite(label_errors.run),
     "memory": Suite(memory.run),
+    "scale": Suite(scale.run, scale.table),
     "accuracy": Suite(accuracy.run),
 }
 

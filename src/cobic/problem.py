@@ -317,12 +317,12 @@ class Problem:
             At least :meth:`objective`, and nearly equal to it.
         """
         support = self.check_support(support)
-        objective = self.objective(support)
-        if not np.isfinite(objective):
-            return objective
+        if not self.constraints.admit(support) or not self.counts(support).all():
+            return -np.inf
         margins, errors = self.margins(support), self.margin_errors
         unsure = margins <= errors  # the others hold for certain
         violation = float(np.maximum(-margins, 0.0).sum())
+        objective = float(support.sum()) - self.slack_penalty * violation
         error = self.slack_penalty * (float(errors[unsure].sum()) + self.n_samples * _EPS * violation)
         return objective + error + 8 * _EPS * (int(support.sum()) + self.slack_penalty * violation)
 

@@ -100,7 +100,7 @@ class _Selection:
         level = np.einsum("jr,jr->r", pull, means)
         member = np.flatnonzero(problem.selectable)
         cls = problem.feature_classes[member]
-        change = problem.matrix.transposed_products(pull)[member, cls] - level[cls]
+        change = problem.matrix.class_scores(pull, problem.feature_classes)[member] - level[cls]
         sign = np.where(self.support[member], -1.0, 1.0)
         left = self.counts[cls] + sign
         gains = np.full(problem.n_features, -np.inf)

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from cobic.budget import Budget
 from cobic.certified.bounds import Cut
-from cobic.certified.count_lp import CountRelaxation
-from cobic.certified.soft_lp import SoftSolution, within_price
+from cobic.certified.soft_lp import SoftRelaxation, SoftSolution, within_price
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 from cobic.program import LinearProgram
@@ -50,7 +49,7 @@ class _Tangent:
 _Active = list[tuple[_Tangent, float]]
 
 
-class AggregatedRelaxation(CountRelaxation):
+class AggregatedRelaxation(SoftRelaxation):
     """Solves the relaxation with soft margins at one count vector after another, by rows that add up many samples.
 
     Parameters
@@ -59,13 +58,15 @@ class AggregatedRelaxation(CountRelaxation):
         A problem with a finite `slack_penalty`.
     budget : Budget
         When to stop.
+
+    Attributes
+    ----------
     tolerance : float
         How far from the optimum a solution may be, in features.
     """
 
-    def __init__(self, problem: Problem, budget: Budget, tolerance: float) -> None:
+    def __init__(self, problem: Problem, budget: Budget) -> None:
         super().__init__(problem, budget)
-        self._tolerance = tolerance
         self._capacity = int(np.clip(_BUNDLE_BYTES // (8 * problem.n_features), _FEWEST_CUTS, _MOST_CUTS))
         size = int(np.clip(self._capacity // 8, 1, min(_GROUPS, problem.n_samples)))
         self._groups: Integers = np.arange(problem.n_samples) * size // problem.n_samples
@@ -99,7 +100,7 @@ class AggregatedRelaxation(CountRelaxation):
                 point = x
             if cost < best:
                 best, at_best = cost, point
-            if best - least <= self._tolerance or not news or self._budget.exhausted():
+            if best - least <= self.tolerance or not news or self._budget.exhausted():
                 break
         if solution is None:
             return None

@@ -34,6 +34,7 @@ _DIVE = 60
 _MANY_SAMPLES = 2000
 _SHARE_OF_GAP = 0.1
 _LEAST_TOLERANCE = 1e-3
+_ROUGHLY = (30.0, 5.0, 1.0)
 
 
 @dataclass
@@ -85,9 +86,9 @@ class SoftSearch:
         self, problem: Problem, budget: Budget, incumbent: SoftIncumbent, max_programs: int, target_gap: float
     ) -> None:
         self._problem, self._budget, self._incumbent = problem, budget, incumbent
-        self._relaxation: SoftRelaxation | AggregatedRelaxation = SoftRelaxation(problem, budget)
-        if problem.n_samples > _MANY_SAMPLES:
-            self._relaxation = AggregatedRelaxation(problem, budget, max(_SHARE_OF_GAP * target_gap, _LEAST_TOLERANCE))
+        self._tolerance = max(_SHARE_OF_GAP * target_gap, _LEAST_TOLERANCE)
+        many = problem.n_samples > _MANY_SAMPLES
+        self._relaxation = AggregatedRelaxation(problem, budget) if many else SoftRelaxation(problem, budget)
         self._max_programs, self._target_gap = max_programs, target_gap
         self._large = problem.n_samples * problem.n_features > LARGE
         self._cuts: list[Cut] = []
@@ -119,18 +120,30 @@ class SoftSearch:
                 return
 
     def _ascend(self, counts: Integers) -> None:
-        """Follow the relaxation uphill, class by class, with growing and shrinking steps; then dive where it ends."""
+        """Follow the relaxation uphill, roughly at first and then closely; then dive where it ends."""
+        best = None
+        for roughly in _ROUGHLY if isinstance(self._relaxation, AggregatedRelaxation) else (1.0,):
+            self._relaxation.tolerance = roughly * self._tolerance
+            self._tried.clear()
+            best = self._uphill_from(counts) or best
+            if best is None or self._spent():
+                break
+            counts = best.solution.counts
+        if best is not None:
+            if self._large:
+                self._round(best.solution, polish=True)
+            else:
+                self._dive(best)
+
+    def _uphill_from(self, counts: Integers) -> "_Peak | None":
+        """Class by class, with growing and shrinking steps."""
         best = self._try(counts)
         step = 4
         while best is not None and step and not self._spent():
             moved = self._step(best, step)
             step = min(2 * step, 64) if moved is not None else step // 2
             best = moved or best
-        if best is not None:
-            if self._large:
-                self._round(best.solution, polish=True)
-            else:
-                self._dive(best)
+        return best
 
     def _step(self, here: "_Peak", step: int) -> "_Peak | None":
         """A neighbour that is better: all classes moved the way that multipliers promise, or one of them alone."""

@@ -49,10 +49,16 @@ class SoftRelaxation(CountRelaxation):
         A problem with a finite `slack_penalty`.
     budget : Budget
         When to stop.
+
+    Attributes
+    ----------
+    tolerance : float
+        How far from the optimum a solution may be, in features; here it is always the optimum.
     """
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
         super().__init__(problem, budget)
+        self.tolerance = 0.0
         self._typical = float(np.median(self._scale))
         self._price = self._scale / self._typical
 

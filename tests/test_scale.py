@@ -1,0 +1,246 @@
+"""What makes large data possible: the same answers by other ways, and little memory."""
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import cobic
+from cobic.budget import Budget, Incumbent
+from cobic.certified import aggregated, bounds, branching, coarse, columns, search, soft
+from cobic.certified.aggregated import AggregatedRelaxation
+from cobic.certified.bounds import Cut, RangeMaxima
+from cobic.certified.columns import ColumnSearch
+from cobic.certified.count_lp import CountRelaxation
+from cobic.certified.soft_lp import SoftRelaxation
+from cobic.repair import climb_in_batches
+from oracle import Oracle
+from strategies import TAME, instances, margins
+from test_constraints import constrained
+from test_soft import PRICES, check_against_brute_force
+
+SLOW = [HealthCheck.too_slow]
+
+
+def no_limit(problem):
+    return Budget(None, None, problem.n_features)
+
+
+def nobody(problem):
+    return np.zeros(problem.n_features, dtype=bool)
+
+
+@pytest.fixture
+def aggregate(monkeypatch):
+    """Rows that add up samples, and features moved in batches, however small the data are."""
+    monkeypatch.setattr(soft, "_MANY_SAMPLES", 0)
+    monkeypatch.setattr(soft, "LARGE", 0)
+    monkeypatch.setattr("cobic.methods.certified.LARGE", 0)
+    monkeypatch.setattr(aggregated, "_GROUPS", 3)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
+@given(data=st.data(), instance=instances(values=TAME, max_features=7), price=PRICES)
+def test_rows_that_add_up_samples_lead_to_the_optimum_of_brute_force(aggregate, data, instance, price):
+    X, y = instance
+    alpha, beta = data.draw(margins(len(y)))
+    check_against_brute_force(X, y, price, alpha=alpha, beta=beta)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
+@given(case=constrained(), price=PRICES)
+def test_they_do_with_constraints(aggregate, case, price):
+    X, y, fixed_in, fixed_out, groups = case
+    check_against_brute_force(X, y, price, fixed_in=fixed_in, fixed_out=fixed_out, groups=groups)
+
+
+@pytest.fixture(scope="module", params=[(2, 1.0), (5, 0.3)], ids=["dense, 2 classes", "sparse, 5 classes"])
+def noisy(request):
+    """Samples that overlap, some of them mislabelled, so that much is violated."""
+    n_classes, density = request.param
+    data = cobic.datasets.make_large_expression(
+        300, n_samples=400, n_classes=n_classes, density=density, mislabelled=0.05, seed=1
+    )
+    problem = cobic.Problem(data.X, data.y, slack_penalty="auto")
+    return problem.softened(3 * problem.slack_penalty)
+
+
+@pytest.mark.parametrize("share", [0.9, 0.97])
+def test_rows_that_add_up_samples_reach_the_cost_of_a_row_for_each(noisy, share):
+    counts = np.maximum(1, (share * noisy.feature_class_sizes).astype(int))
+    found = []
+    for kind in (SoftRelaxation, AggregatedRelaxation):
+        relaxation = kind(noisy, no_limit(noisy))
+        relaxation.tolerance = 1e-6
+        solution = relaxation.minimise_violation(counts, nobody(noisy), nobody(noisy))
+        found.append(float(solution.cut.values(counts[None, :])[0]))
+        assert noisy.counts(solution.x > 0).min() > 0
+        np.testing.assert_allclose(
+            [solution.x[noisy.feature_classes == cls].sum() for cls in range(noisy.n_classes)], counts, rtol=1e-9
+        )
+    assert found[0] < -1.0
+    assert found[1] == pytest.approx(found[0], rel=1e-5)
+
+
+def test_rows_found_at_some_counts_serve_at_others(noisy):
+    relaxation = AggregatedRelaxation(noisy, no_limit(noisy))
+    relaxation.tolerance = 0.01
+    looks = []
+    for less in (10, 9, 8):
+        before = relaxation._round
+        relaxation.minimise_violation(noisy.feature_class_sizes - less, nobody(noisy), nobody(noisy))
+        looks.append(relaxation._round - before)
+    assert looks[0] > 2 * max(looks[1:])
+
+
+def test_features_moved_in_batches_raise_the_objective(noisy):
+    everything = noisy.selectable
+    better = climb_in_batches(noisy, everything, no_limit(noisy))
+    assert noisy.objective(better) > noisy.objective(everything) + 1.0
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data(), size=st.integers(1, 80), block=st.integers(2, 9), slope=st.floats(-2, 0))
+def test_maxima_over_ranges_are_those_of_every_range(data, size, block, slope):
+    means = np.array(data.draw(st.lists(st.integers(-50, 50), min_size=size, max_size=size)), dtype=float)
+    first = data.draw(st.integers(1, 5))
+    low = np.array(data.draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=6)))
+    high = np.array([data.draw(st.integers(int(each), size - 1)) for each in low])
+    wanted = [(means - slope * np.arange(first, first + size))[a : b + 1].max() for a, b in zip(low, high)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bounds, "_FEW_COUNTS", 0)
+        patch.setattr(bounds, "_BLOCK", block)
+        found = RangeMaxima(means, slope, first).over(low + first, high + first)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(RangeMaxima(means, slope, first).over(low + first, high + first), wanted)
+
+
+def test_a_cut_that_gave_its_memory_back_says_the_same(expression):
+    problem = expression.problem()
+    counts = problem.feature_class_sizes - 3
+    multipliers = np.random.default_rng(0).integers(0, 1000, problem.comparisons.other.shape)
+    cut = Cut(problem, multipliers, counts)
+    points = np.array([counts, counts - 40, [1, 1]])
+    values, scores = cut.values(points), cut.scores
+    inside = cut.box_values(counts[None, :] - 50, counts[None, :], int(counts.sum()) - 20)
+    cut.release(counts - 10)
+    assert cut.means(0, int(counts[0]))[1].size < 20
+    np.testing.assert_array_equal(cut.values(points[:1]), values[:1])
+    np.testing.assert_array_equal(cut.values(points), values)
+    np.testing.assert_array_equal(cut.scores, scores)
+    cut.release(counts - 60)
+    again = cut.box_values(counts[None, :] - 50, counts[None, :], int(counts.sum()) - 20)
+    np.testing.assert_array_equal(again, inside)
+    np.testing.assert_array_equal(cut.multipliers, multipliers)
+
+
+def test_what_one_of_many_features_does_is_not_lost_in_the_solver(large_expression):
+    problem = large_expression
+    counts = problem.feature_class_sizes - 60
+    solution = CountRelaxation(problem, no_limit(problem)).solve(counts, to_optimality=True)
+    least = float(solution.cut.values(counts[None, :])[0]) / solution.cut.size
+    assert problem.worst_margin(problem.selectable) < -1.0
+    assert solution.margin == pytest.approx(least, rel=1e-6)
+
+
+@pytest.fixture(scope="module")
+def large_expression():
+    data = cobic.datasets.make_large_expression(200_000, n_samples=40, seed=0)
+    return cobic.Problem(data.X, data.y)
+
+
+def test_wide_data_are_nearly_closed_with_little_memory(large_expression):
+    size = large_expression.matrix.nbytes
+    tracemalloc.start()
+    result = cobic.solve(large_expression, time_limit=60.0, max_programs=200)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert large_expression.n_features - result.upper_bound > 100
+    assert result.gap <= 20
+    assert cobic.verify(large_expression, result.certificate).ok
+    assert peak < 3 * size  # of 40 samples; an array with a number per feature is a twentieth of the matrix
+
+
+@pytest.fixture
+def begin_with_part(monkeypatch):
+    monkeypatch.setattr(coarse, "_FEATURES", 3)
+    monkeypatch.setattr(coarse, "_WORTH_IT", 2)
+    monkeypatch.setattr("cobic.methods.certified._DENSE_CELLS", 0)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
+@given(data=st.data(), instance=instances(values=TAME, max_features=8))
+def test_beginning_with_a_part_of_the_features_leads_to_the_optimum(begin_with_part, data, instance):
+    X, y = instance
+    alpha, beta = data.draw(margins(len(y)))
+    problem = cobic.Problem(X, y, alpha, beta)
+    best = Oracle(X, y, alpha, beta).optimum()
+    result = cobic.solve(problem)
+    assert (result.n_selected, result.upper_bound) == (best, best)
+    assert cobic.verify(problem, json.loads(json.dumps(result.certificate))).ok
+
+
+def test_a_part_of_the_features_is_taken_evenly(large_expression):
+    part = coarse.part_of_features(large_expression)
+    shares = part.feature_class_sizes / part.n_features
+    np.testing.assert_allclose(shares, large_expression.feature_class_sizes / large_expression.n_features, atol=1e-3)
+    assert part.n_features < large_expression.n_features / 8
+
+
+def test_progress_of_the_part_is_not_told(large_expression):
+    told = []
+    cobic.solve(large_expression, time_limit=20.0, max_programs=60, on_progress=told.append)
+    bounds_told = [event.upper_bound for event in told]
+    assert bounds_told == sorted(bounds_told, reverse=True)
+    assert min(bounds_told) > 190_000
+
+
+@pytest.fixture(scope="module", params=[8, 14, 20])
+def many_classes(request):
+    data = cobic.datasets.make_large_expression(2000, n_samples=700, n_classes=request.param, density=0.05, seed=0)
+    return data.problem()
+
+
+def test_many_classes_end_with_a_selection_and_a_bound(many_classes):
+    result = cobic.solve(many_classes, time_limit=20.0)
+    assert result.seconds < 40.0
+    assert many_classes.is_consistent(result.support)
+    assert result.n_selected >= 0.85 * many_classes.n_features
+    assert result.upper_bound < many_classes.n_features
+    assert cobic.verify(many_classes, result.certificate).ok
+
+
+def test_branching_over_counts_has_an_end(many_classes, monkeypatch):
+    monkeypatch.setattr(branching, "_MANY_NODES", 10)
+    monkeypatch.setattr(branching, "_FEW_NODES", 5)
+    result = cobic.solve(many_classes, time_limit=20.0, max_programs=100)
+    assert result.n_selected > 0
+    assert cobic.verify(many_classes, result.certificate).ok
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
+@given(data=st.data(), instance=instances(values=TAME, max_features=8))
+def test_beginning_at_counts_that_can_be_reached_leads_to_the_optimum(monkeypatch, data, instance):
+    monkeypatch.setattr(search, "_FEW_CLASSES", 1)
+    monkeypatch.setattr("cobic.methods.certified._DENSE_CELLS", 0)
+    X, y = instance
+    alpha, beta = data.draw(margins(len(y)))
+    best = Oracle(X, y, alpha, beta).optimum()
+    result = cobic.solve(cobic.Problem(X, y, alpha, beta))
+    assert (result.n_selected, result.upper_bound) == (best, best)
+
+
+def test_a_tree_that_would_gather_too_much_is_not_begun(expression, monkeypatch):
+    monkeypatch.setattr(columns, "_LARGEST", 10)
+    problem = expression.problem()
+    budget = no_limit(problem)
+    relaxation = CountRelaxation(problem, budget)
+    point = relaxation.solve(problem.feature_class_sizes - 30, to_optimality=True)
+    before = budget.lps
+    search_ = ColumnSearch(problem, relaxation, budget, Incumbent(problem, budget), [])
+    assert not search_.dive(point, 100, 50, np.random.default_rng(0))
+    assert search_.close(point, 50) is None
+    assert budget.lps == before
