@@ -109,7 +109,8 @@ class CertifiedSearch:
         if beginning.amounts.all():
             self._near = beginning.amounts / total
         if beginning.multipliers is not None:
-            counts = self._brancher.nearest(min(int(total), self._problem.n_selectable), self._near)
+            within = int(np.clip(total, self._least + 1, self._problem.n_selectable))
+            counts = self._brancher.nearest(within, self._near)
             self._brancher.cuts.append(self._relaxation.price(beginning.multipliers, counts))
         if beginning.multipliers is None and self._problem.n_classes > _FEW_CLASSES:
             total = min(total, self._reachable_total())
@@ -143,8 +144,8 @@ class CertifiedSearch:
             return None
         search = CertifiedSearch(part, *quiet(part, self._budget), self._rng, self._last_program)
         search._begin(Beginning(part.feature_class_sizes.astype(np.float64)))
-        if not search._brancher.cuts:
-            return None
+        if not search._brancher.cuts or search.upper_bound == 0:
+            return None  # what no part of the features can do, all of them may
         shares = search._near * (search.upper_bound / part.n_selectable)
         return Beginning(shares * self._problem.n_selectable, search._brancher.cuts[-1].multipliers)
 
