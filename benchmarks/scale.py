@@ -1,7 +1,7 @@
 """Large data: what is proven, how soon, with how much memory, and how that grows.
 
 Each line is measured in a process of its own that reads its data from a file, so that its memory is that of the work
-alone. The data are those of `cobic.datasets.write_expression`.
+alone. The data are those of `cobic.datasets.make_large_expression`.
 """
 
 import tempfile
@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import scipy.sparse as sp
-import zarr
 
 import cobic
 from benchmarks.apart import alone
@@ -23,6 +21,7 @@ from cobic.matrix import Matrix
 _CAP = 16 << 30
 _WRITING = 1800.0
 _BEYOND = 300.0
+_CSR = ("data", "indices", "indptr")
 _PASSES = ("products", "transposed_products", "class_sums", "class_scores", "grouped_scores")
 
 
@@ -47,18 +46,16 @@ class Case:
 
 SHOWN = (
     Case("wide", 200, 1_000_000),
-    Case("tall, soft", 50_000, 2000, price=1.0, goal=5e-3, seconds=120.0),
-    Case("sparse, soft", 100_000, 20_000, n_classes=8, density=0.05, price=10.0, goal=5e-3, seconds=300.0),
+    Case("tall, soft", 50_000, 2000, price=1.0, goal=5e-3, seconds=60.0),
+    Case("sparse, soft", 100_000, 20_000, n_classes=8, density=0.05, price=10.0, goal=5e-3, seconds=200.0),
 )
 ON_DISK = Case("on disk", 2000, 1_000_000, seconds=1200.0, cap=3 << 30)
-WIDE = tuple(Case("features", 200, m, seconds=40.0) for m in (62_500, 125_000, 250_000, 500_000, 1_000_000))
-TALL = tuple(
-    Case("samples, soft", n, 2000, price=1.0, goal=5e-3, seconds=60.0) for n in (3125, 6250, 12_500, 25_000, 50_000)
-)
-MANY = tuple(Case("classes", 1000, 4000, n_classes=k, density=0.1, goal=2e-2, seconds=20.0) for k in (2, 4, 8, 14, 20))
+WIDE = tuple(Case("features", 200, m, seconds=30.0) for m in (125_000, 250_000, 500_000, 1_000_000))
+TALL = tuple(Case("samples, soft", n, 2000, price=1.0, goal=5e-3, seconds=40.0) for n in (6250, 12_500, 25_000, 50_000))
+MANY = tuple(Case("classes", 1000, 4000, n_classes=k, density=0.1, goal=2e-2, seconds=20.0) for k in (2, 8, 20))
 THIN = tuple(
     Case("density, soft", 20_000, 4000, n_classes=4, density=d, price=10.0, goal=5e-3, seconds=40.0)
-    for d in (0.02, 0.05, 0.1, 0.2)
+    for d in (0.02, 0.1)
 )
 
 
@@ -81,7 +78,7 @@ def table(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _measured(case: Case) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / ("data.zarr" if case.cap or case.density < 1 else "data.h5ad")
+        path = Path(folder) / "data.zarr"
         alone(_write, (case, path), _WRITING, _CAP)
         ended = alone(_solve, (case, path), case.seconds + _BEYOND, case.cap or _CAP)
     found = ended.value if ended.how == "done" else {"status": ended.how}
@@ -128,28 +125,44 @@ def _exponent(what: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _write(item: tuple[Case, Path]) -> None:
+    """The data as a Zarr store if they are to stay on disk, else as arrays beside it."""
     case, path = item
-    mislabelled = 0.03 if case.price else 0.0
-    cobic.datasets.write_expression(
-        path,
-        case.n_features,
-        n_samples=case.n_samples,
-        n_classes=case.n_classes,
-        density=case.density,
-        mislabelled=mislabelled,
-    )
+    choices = {
+        "n_samples": case.n_samples,
+        "n_classes": case.n_classes,
+        "density": case.density,
+        "mislabelled": 0.03 if case.price else 0.0,
+    }
+    if case.cap:
+        cobic.datasets.write_expression(path, case.n_features, **choices)
+        return
+    data = cobic.datasets.make_large_expression(case.n_features, **choices)
+    parts = {name: getattr(data.X, name) for name in _CSR} if case.density < 1 else {"X": data.X}
+    for name, part in {**parts, "y": np.asarray(data.y)}.items():
+        np.save(path.with_name(f"{name}.npy"), part)
+
+
+def _read(item: tuple[Case, Path]) -> tuple[Any, Any]:
+    case, path = item
+    if case.cap:
+        data = cobic.read(path, "class", backed=True)
+        return data.X, data.y
+    parts = [np.load(path.with_name(f"{name}.npy")) for name in (*(_CSR if case.density < 1 else ("X",)), "y")]
+    if case.density < 1:
+        return sp.csr_array(tuple(parts[:-1]), shape=(case.n_samples, case.n_features)), parts[-1]
+    return parts[0], parts[1]
 
 
 def _solve(item: tuple[Case, Path]) -> dict[str, Any]:
-    case, path = item
-    data = cobic.read(path, "class", backed=True)
-    X = data.X if case.cap else _in_memory(path)
+    case, _ = item
+    X, y = _read(item)
     started = time.perf_counter()
-    problem = cobic.Problem(X, data.y, **({"slack_penalty": "auto"} if case.price else {}))
+    problem = cobic.Problem(X, y, **({"slack_penalty": "auto"} if case.price else {}))
     problem = problem.softened(case.price * problem.slack_penalty) if case.price else problem
     counter = _Counter(problem.matrix)
     building = time.perf_counter() - started
     result = cobic.solve(problem, time_limit=case.seconds)
+    in_all = time.perf_counter() - started
     counter.stop()
     begun = time.perf_counter()
     ok = cobic.verify(problem, result.certificate).ok if result.certificate else False
@@ -159,23 +172,13 @@ def _solve(item: tuple[Case, Path]) -> dict[str, Any]:
         "bound": result.objective_bound,
         "gap": result.objective_bound - result.objective,
         "s to goal": _time_to_goal(result, case.goal * case.n_features, building),
-        "s in all": time.perf_counter() - started - (time.perf_counter() - begun),
+        "s in all": in_all,
         "passes": counter.passes,
         "s in passes": counter.seconds,
         "bandwidth GB/s": problem.matrix.nbytes * counter.passes / counter.seconds / 1e9,
         "verify s": time.perf_counter() - begun if ok else None,
         "matrix MB": problem.matrix.nbytes / 2**20,
     }
-
-
-def _in_memory(path: Path) -> Any:
-    """All numbers of a file, in the form and type that they have there."""
-    if path.suffix == ".h5ad":
-        with h5py.File(path) as file:
-            return file["X"][:]
-    group = zarr.open_group(path, mode="r")
-    shape = tuple(group["X"].attrs["shape"])
-    return sp.csr_array(tuple(group[f"X/{part}"][:] for part in ("data", "indices", "indptr")), shape=shape)
 
 
 def _time_to_goal(result: cobic.Result, goal: float, building: float) -> float | None:

@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from cobic import datasets, plot
 from cobic.adata import select_adata
+from cobic.certified.facts import SettledFeatures, settled_features
 from cobic.certified.verify import Verification, verify
 from cobic.dataset import Dataset
 from cobic.errors import (
@@ -44,6 +45,7 @@ __all__ = [
     "Progress",
     "Result",
     "Run",
+    "SettledFeatures",
     "Stability",
     "Status",
     "UnfinishedError",
@@ -56,6 +58,7 @@ __all__ = [
     "read",
     "select_adata",
     "selection_table",
+    "settled_features",
     "solve",
     "stability",
     "verify",

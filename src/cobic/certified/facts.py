@@ -1,0 +1,145 @@
+"""What a proof says about single features: those in every selection that is as large, and those in none.
+
+Multipliers λ bound Σ λ·margin of every selection with counts n by v(n), where each class has its best n_r features
+(:mod:`cobic.certified.bounds`). A selection without one of these, feature i, has the next best in its place: v falls by
+(e_i − e_next)/n_r. Where that brings v to zero, every consistent selection with these counts has feature i; and
+likewise for features that would have to come in. This is reduced-cost fixing, at each of the few count vectors that a
+selection of the size can have.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cobic.budget import Budget
+from cobic.certified.bounds import Cut
+from cobic.certified.branching import Brancher
+from cobic.certified.count_lp import CountRelaxation, CountSolution
+from cobic.errors import InputError
+from cobic.matrix import Bools, Integers
+from cobic.problem import Problem
+from cobic.result import Result
+
+_MOST_CUTS = 20
+_MOST_POINTS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class SettledFeatures:
+    """Features about which all selections of a size agree.
+
+    Attributes
+    ----------
+    n_selected : int
+        The size: it is about all consistent selections with so many features or more.
+    always : ndarray of bool, shape (n_features,)
+        Features that every one of them has.
+    never : ndarray of bool, shape (n_features,)
+        Features that none of them has.
+    """
+
+    n_selected: int
+    always: Bools
+    never: Bools
+
+    @property
+    def undecided(self) -> Bools:
+        """Features about which nothing was proven."""
+        return ~(self.always | self.never)
+
+    def __repr__(self) -> str:
+        """The numbers in one line."""
+        return (
+            f"<SettledFeatures: of all selections with {self.n_selected} features or more, {int(self.always.sum())} "
+            f"features are in every one, {int(self.never.sum())} in none>"
+        )
+
+
+def settled_features(problem: Problem, result: Result, time_limit: float | None = 60.0) -> SettledFeatures:
+    """Tell which features are in every selection as large as the one found, and which are in none; both are proven.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem, with hard margins.
+    result : Result
+        An answer of the method ``"certified"``; where it is optimal, it is about all optimal selections.
+    time_limit : float or None, default=60.0
+        Seconds; what could not be proven within them is undecided.
+
+    Returns
+    -------
+    SettledFeatures
+        What multipliers prove. A feature that is in neither list may still be in all or none.
+
+    Raises
+    ------
+    InputError
+        If the margins are soft, the answer has no certificate, or it has no selection.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.datasets.make_expression(n_features=300, seed=1).problem()
+    >>> result = cobic.solve(problem)
+    >>> settled = cobic.settled_features(problem, result)
+    >>> bool((result.support >= settled.always).all())
+    True
+    """
+    if problem.soft or result.certificate is None or not result.consistent:
+        message = "features are settled by a certificate of hard margins with a selection: use the method certified"
+        raise InputError(message)
+    size = result.n_selected
+    nothing = np.zeros(problem.n_features, dtype=np.bool_)
+    if size == problem.n_selectable:
+        return SettledFeatures(size, problem.selectable.copy(), ~problem.selectable)
+    with Budget(time_limit, None, problem.n_selectable) as budget:
+        points = _open_points(problem, result, budget)
+    if points is None:
+        return SettledFeatures(size, nothing | problem.required, ~problem.selectable)
+    always, never = ~nothing, ~nothing
+    cuts = [point.cut for point in points[:_MOST_CUTS]]
+    for point in points:
+        inside, out = nothing.copy(), nothing.copy()
+        for cut in {id(each): each for each in (*cuts, point.cut)}.values():
+            forced_in, forced_out = _forced(problem, cut, point.counts)
+            inside |= forced_in
+            out |= forced_out
+        always &= inside
+        never &= out
+    return SettledFeatures(size, always & problem.selectable | problem.required, never | ~problem.selectable)
+
+
+def _open_points(problem: Problem, result: Result, budget: Budget) -> list[CountSolution] | None:
+    """All counts that a selection as large can have, with the multipliers that are best there; None if too many."""
+    relaxation = CountRelaxation(problem, budget)
+    brancher = Brancher(problem, relaxation, budget)
+    counts = problem.counts(result.support)
+    points: list[CountSolution] = []
+    for total in range(result.n_selected, result.upper_bound + 1):
+        found = brancher.settle(total, counts / counts.sum(), _MOST_POINTS)
+        solved = [relaxation.solve(point.counts, to_optimality=True) for point in found.open_points]
+        if not found.complete or len(points) + len(solved) > _MOST_POINTS:
+            return None
+        for solution in solved:
+            if solution is None:
+                return None
+            points.append(solution)
+    return points
+
+
+def _forced(problem: Problem, cut: Cut, counts: Integers) -> tuple[Bools, Bools]:
+    """Features that multipliers force into, and out of, all selections with some counts."""
+    inside = np.zeros(problem.n_features, dtype=np.bool_)
+    out = np.zeros(problem.n_features, dtype=np.bool_)
+    value, scores = float(cut.values(counts[None, :])[0]), cut.scores
+    for members, n in zip(problem.features_of_class, counts.tolist(), strict=True):
+        free = members[~problem.required[members]]
+        left = n - int(problem.required[members].sum())
+        ordered = np.sort(scores[free])[::-1]
+        # Where the counts take all that is there, or nothing, they leave no choice.
+        next_one = ordered[left] if left < ordered.size else -np.inf
+        last_one = ordered[left - 1] if left > 0 else np.inf
+        inside[free] = value - (scores[free] - next_one) / n <= -2 * cut.error
+        out[free] = value - (last_one - scores[free]) / n <= -2 * cut.error
+    return inside, out
