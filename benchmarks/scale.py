@@ -4,6 +4,7 @@ Each line is measured in a process of its own that reads its data from a file, s
 alone. The data are those of `cobic.datasets.make_large_expression`.
 """
 
+import resource
 import tempfile
 import time
 from collections.abc import Callable
@@ -90,11 +91,8 @@ def _measured(case: Case) -> dict[str, Any]:
         "density": case.density,
         **dict.fromkeys(_COLUMNS),
         **found,
-        "peak MB": ended.megabytes,
         "exponent": None,
     }
-    if ended.megabytes is not None and row["matrix MB"]:
-        row["peak / matrix"] = ended.megabytes / row["matrix MB"]
     print(row, flush=True)
     return row
 
@@ -111,6 +109,7 @@ _COLUMNS = (
     "bandwidth GB/s",
     "verify s",
     "matrix MB",
+    "peak MB",
     "peak / matrix",
 )
 
@@ -163,6 +162,7 @@ def _solve(item: tuple[Case, Path]) -> dict[str, Any]:
     building = time.perf_counter() - started
     result = cobic.solve(problem, time_limit=case.seconds)
     in_all = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     counter.stop()
     begun = time.perf_counter()
     ok = cobic.verify(problem, result.certificate).ok if result.certificate else False
@@ -178,6 +178,8 @@ def _solve(item: tuple[Case, Path]) -> dict[str, Any]:
         "bandwidth GB/s": problem.matrix.nbytes * counter.passes / counter.seconds / 1e9,
         "verify s": time.perf_counter() - begun if ok else None,
         "matrix MB": problem.matrix.nbytes / 2**20,
+        "peak MB": peak,
+        "peak / matrix": peak / (problem.matrix.nbytes / 2**20),
     }
 
 

@@ -58,10 +58,21 @@ def test_most_features_are_settled():
     result = cobic.solve(problem)
     settled = cobic.settled_features(problem, result)
     assert result.status == "optimal"
-    assert settled.always.sum() > 0.5 * problem.n_features
-    assert settled.never.sum() > 0
+    assert settled.always.sum() > 0.9 * problem.n_features
+    assert str(int(settled.always.sum())) in repr(settled)
+
+
+def test_some_genes_of_golub_are_in_no_optimal_selection(golub):
+    problem = golub.problem(beta=1.2)
+    result = cobic.solve(problem)
+    settled = cobic.settled_features(problem, result)
+    assert result.status == "optimal"
+    assert settled.never.sum() > 50
+    assert not (settled.never & result.support).any()
     assert int(settled.undecided.sum()) == problem.n_features - settled.always.sum() - settled.never.sum()
-    assert str(int(settled.never.sum())) in repr(settled)
+    # A selection with one of them is smaller, as a new proof shows.
+    gene = int(np.flatnonzero(settled.never)[0])
+    assert cobic.solve(golub.problem(beta=1.2, fixed_in=[gene])).upper_bound < result.n_selected
 
 
 def test_everything_is_settled_where_nothing_need_go():

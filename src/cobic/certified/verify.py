@@ -26,6 +26,7 @@ FORMAT, VERSION = "cobic-certificate", 2
 PRECISION = 1 << 30
 _EPS = float(np.finfo(np.float64).eps)
 _CELLS_AT_ONCE = 1 << 20
+_ITEMS_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,24 @@ def _checked(problem: Problem, certificate: dict[str, Any]) -> tuple[Bools | Non
 
 def checksum(certificate: dict[str, Any]) -> str:
     """SHA-256 of all of a certificate but its checksum, as JSON with sorted keys and no spaces."""
-    content = {key: value for key, value in certificate.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    digest = hashlib.sha256(b"{")
+    for place, key in enumerate(sorted(certificate.keys() - {"checksum"})):
+        digest.update(f"{',' if place else ''}{json.dumps(key)}:".encode())
+        for piece in _json_pieces(certificate[key]):
+            digest.update(piece.encode())
+    digest.update(b"}")
+    return digest.hexdigest()
+
+
+def _json_pieces(value: Any) -> Iterator[str]:
+    """JSON with sorted keys and no spaces; of a long list, which as a whole takes much memory, a part at a time."""
+    if not isinstance(value, list) or len(value) <= _ITEMS_AT_ONCE:
+        yield json.dumps(value, sort_keys=True, separators=(",", ":"))
+        return
+    for start in range(0, len(value), _ITEMS_AT_ONCE):
+        part = json.dumps(value[start : start + _ITEMS_AT_ONCE], sort_keys=True, separators=(",", ":"))
+        yield ("," if start else "[") + part[1:-1]
+    yield "]"
 
 
 def data_digest(problem: Problem) -> dict[str, Any]:
@@ -208,7 +225,8 @@ def _checked_selection(problem: Problem, certificate: dict[str, Any]) -> Bools |
     if not selected:
         return None
     inside = all(type(index) is int and 0 <= index < problem.n_features for index in selected)
-    _require(inside and len(set(selected)) == len(selected), '"selected" is not a list of different feature indices')
+    different = inside and np.unique(np.array(selected)).size == len(selected)
+    _require(different, '"selected" is not a list of different feature indices')
     support = np.zeros(problem.n_features, dtype=np.bool_)
     support[selected] = True
     if problem.soft:
