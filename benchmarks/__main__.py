@@ -35,7 +35,7 @@ Rows = list[dict[str, Any]]
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("cobic", "numpy", "scipy", "highspy", "scikit-learn", "pyscipopt", "boruta", "mrmr-selection")
 SEED = 0
-BY_NAME_ONLY = "accuracy"  # takes as long as half of the others together
+BY_NAME_ONLY = ("accuracy", "scale", "on-disk")  # each takes as long as several of the others
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ SUITES = {
     "label-errors": Suite(label_errors.run),
     "memory": Suite(memory.run),
     "scale": Suite(scale.run, scale.table),
+    "on-disk": Suite(scale.run_on_disk, scale.table),
     "accuracy": Suite(accuracy.run),
 }
 
@@ -101,14 +102,17 @@ def main() -> int:
     """Run the suites that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "--only", choices=SUITES, action="append", help=f"run one suite (repeatable); {BY_NAME_ONLY} runs only if named"
+        "--only",
+        choices=SUITES,
+        action="append",
+        help=f"run one suite (repeatable); {', '.join(BY_NAME_ONLY)} run only if named",
     )
     parser.add_argument("--redraw", action="store_true", help="measure nothing: tables and plots of stored figures")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and rows: a few minutes in all")
     arguments = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
     failed = 0
-    for name in arguments.only or [name for name in SUITES if name != BY_NAME_ONLY]:
+    for name in arguments.only or [name for name in SUITES if name not in BY_NAME_ONLY]:
         try:
             _measure(name, quick=arguments.quick, redraw=arguments.redraw)
         except Exception:  # what one suite runs into is no reason to lose the others

@@ -24,6 +24,7 @@ from cobic.io import table_text
 from cobic.parallel import side_by_side
 
 distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
 
 ALPHAS = [0.0, 15.0, 30.0]
 
@@ -121,6 +122,17 @@ def test_even_if_all_workers_die_the_work_is_done(on_dask):
 def slowly(factor, number):
     time.sleep(0.3)
     return factor * number
+
+
+@pytest.mark.parametrize("chunks", [(22, 50), (8, 150), (8, 50)], ids=["by features", "by samples", "both"])
+def test_chunks_on_a_cluster_give_the_same_answer(data, client, chunks):
+    array = da.from_array(data.X, chunks=chunks).persist()
+    there, here = (cobic.Problem(X, data.y, alpha=20.0) for X in (array, data.X))
+    found = cobic.solve(there, max_programs=40, time_limit=None)
+    wanted = cobic.solve(here, max_programs=40, time_limit=None)
+    assert (found.n_selected, found.upper_bound) == (wanted.n_selected, wanted.upper_bound)
+    assert here.is_consistent(found.support)
+    assert cobic.verify(here, found.certificate).ok
 
 
 def test_stability_and_restarts_on_a_cluster(data, on_dask):

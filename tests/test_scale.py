@@ -244,3 +244,22 @@ def test_a_tree_that_would_gather_too_much_is_not_begun(expression, monkeypatch)
     assert not search_.dive(point, 100, 50, np.random.default_rng(0))
     assert search_.close(point, 50) is None
     assert budget.lps == before
+
+
+@pytest.mark.parametrize("soft_margins", [False, True], ids=["hard", "soft"])
+@pytest.mark.parametrize("suffix", ["zarr", "h5ad"])
+def test_a_file_of_many_tiles_gives_the_answer_of_memory_bit_for_bit(suffix, soft_margins, tmp_path):
+    shape = {"n_samples": 120, "mislabelled": 0.05 if soft_margins else 0.0, "seed": 2}
+    cobic.datasets.write_expression(tmp_path / f"data.{suffix}", 30_000, **shape)
+    in_memory = cobic.datasets.make_large_expression(30_000, **shape)
+    on_disk = cobic.read(tmp_path / f"data.{suffix}", "class", backed=True)
+    choices = {"slack_penalty": "auto"} if soft_margins else {}
+    answers = []
+    for data in (in_memory, on_disk):
+        problem = cobic.Problem(data.X, data.y, **choices)
+        answers.append(cobic.solve(problem, time_limit=None, max_programs=40))
+    assert str(tmp_path) in cobic.Problem(on_disk.X, on_disk.y).matrix.kind
+    assert answers[0].certificate == answers[1].certificate
+    assert answers[0].history[-1].lps == answers[1].history[-1].lps
+    assert answers[0].n_selected < 30_000
+    np.testing.assert_array_equal(answers[0].support, answers[1].support)

@@ -188,6 +188,11 @@ class Brancher:
         first, means = cut.means(cls, n - 1)
         return float(means[n - 1 - first] - means[n - first])
 
+    def release(self, cut: Cut, total: int) -> None:
+        """Give back what a cut holds besides what is likely to be asked about a total, where that is much."""
+        if self._problem.n_features > _MANY_FEATURES:
+            cut.release(self._likely_least(total))
+
     def _likely_least(self, total: int) -> Integers:
         """Counts below which there is nothing of interest, unless far more features go than a total lets go."""
         others = self.sizes.sum() - self.sizes
@@ -214,8 +219,7 @@ class Brancher:
         work.apply(len(self.cuts) - 1)
         if not solution.excluded:
             work.add_open(solution)
-        if self._problem.n_features > _MANY_FEATURES:
-            solution.cut.release(self._likely_least(work.slice.total))
+        self.release(solution.cut, work.slice.total)
         return True
 
 

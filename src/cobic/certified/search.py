@@ -11,7 +11,7 @@ from cobic.certified.certificate import Multipliers, Token, make_certificate
 from cobic.certified.coarse import Beginning, part_of_features, quiet
 from cobic.certified.columns import ColumnSearch
 from cobic.certified.count_lp import CountRelaxation, CountSolution, round_to_counts
-from cobic.matrix import Floats
+from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
 from cobic.repair import repair
 
@@ -230,7 +230,7 @@ class CertifiedSearch:
         """Unsettled open points of a total, the largest possible margin first."""
         for index in total.unsettled:
             if index not in total.optimised:
-                solution = self._relaxation.solve(total.points[index].counts, to_optimality=True)
+                solution = self._solve_at(total.points[index].counts)
                 if solution is None:
                     break
                 total.points[index] = solution
@@ -274,8 +274,15 @@ class CertifiedSearch:
         if ranked or total.excluded:
             return [total.points[index] for index in ranked]
         nearest = self._brancher.nearest(total.slice.total, self._near)
-        point = self._relaxation.solve(nearest, to_optimality=True)
+        point = self._solve_at(nearest)
         return [] if point is None else [point]
+
+    def _solve_at(self, counts: Integers) -> CountSolution | None:
+        """The best relaxation at some counts."""
+        solution = self._relaxation.solve(counts, to_optimality=True)
+        if solution is not None:
+            self._brancher.release(solution.cut, int(counts.sum()))
+        return solution
 
     def _points_between(self, size: int) -> list[CountSolution]:
         """The relaxation at shares between those of the bound and those of the best selection.
@@ -289,7 +296,7 @@ class CertifiedSearch:
         shares = counts / counts.sum()
         between = np.sqrt(shares * self._near)
         points = (self._brancher.nearest(size, each) for each in (shares, between / between.sum()))
-        solved = (self._relaxation.solve(point, to_optimality=True) for point in points)
+        solved = (self._solve_at(point) for point in points)
         return [solution for solution in solved if solution is not None]
 
     def _descend(self) -> None:
