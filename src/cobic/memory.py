@@ -10,15 +10,17 @@ from typing import Any
 from cobic.dataset import Dataset
 from cobic.errors import InputError, LargeDataWarning
 from cobic.io.sizes import NUMBER, Stored, stored
+from cobic.matrix import Matrix, stays_where_it_is
 from cobic.problem import Problem
 
 LARGE = 1_000_000_000  # bytes; nobody needs to be told about less
 
 # Bytes that solving takes beside the matrix, as measured: python -m benchmarks --only memory measures them anew.
-_SOLVING = 40_000_000
-_PER_FEATURE = 1000
-_PER_CELL, _MOST_ROWS = 20, 250  # of as many samples at most: the linear programs have few rows of tall data
-_PER_SAMPLE_AND_CLASS = 4000
+_SOLVING = 100_000_000
+_PER_FEATURE = 500
+_PER_ENTRY, _MOST_ENTRIES = 60, 1 << 22  # of the linear program with all comparisons, which larger data do without
+_PER_SAMPLE_AND_CLASS = 300
+_SHARE_OF_COLUMNS, _MOST_OF_COLUMNS = 0.25, 1 << 28  # features that are kept at hand
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,8 @@ def estimate_memory(data: Any, *, n_classes: int = 2) -> MemoryEstimate:
 
     Notes
     -----
-    The constants were measured with the method ``"certified"`` on dense data of 50 to 20,000 samples and 2,000 to
-    200,000 features, and on sparse ones. The peak was 0.8 to 1.2 times the estimate for dense data, 0.3 to 0.5 times
-    for sparse ones, and more than twice as much for small data with soft margins (200 MB); other methods were not
-    measured.
+    The constants were measured with the method ``"certified"``: see `docs/scale.md`. Other methods, which build
+    programs of all features, take more.
 
     Examples
     --------
@@ -107,10 +107,11 @@ def estimate_memory(data: Any, *, n_classes: int = 2) -> MemoryEstimate:
     n_samples, n_features = data.shape
     size = _bytes_of(data)
     shape = (int(n_samples), int(n_features))
-    return MemoryEstimate(shape, size, 0, size + _solving(*shape, n_classes), available())
+    stored_size = size or shape[0] * shape[1] * 4
+    return MemoryEstimate(shape, size, 0, size + _solving(*shape, n_classes, stored_size), available())
 
 
-def require_room(path: Path, *, solving: bool, backed: bool = False) -> MemoryEstimate | None:
+def require_room(path: Path, *, solving: bool, backed: bool = False, on_disk: bool = False) -> MemoryEstimate | None:
     """Refuse a file that will not fit into memory, before it is read.
 
     Parameters
@@ -121,6 +122,8 @@ def require_room(path: Path, *, solving: bool, backed: bool = False) -> MemoryEs
         Whether what is read is also to be solved.
     backed : bool, default=False
         Whether there is a way to leave the data on disk that can be advised.
+    on_disk : bool, default=False
+        Whether they are left there.
 
     Returns
     -------
@@ -135,7 +138,7 @@ def require_room(path: Path, *, solving: bool, backed: bool = False) -> MemoryEs
     found = stored(path)
     if found is None:
         return None
-    estimate = _of_file(found, 2, solving=solving)
+    estimate = _of_file(found, 2, solving=solving, on_disk=on_disk)
     if not estimate.fits:
         raise InputError(_refusal(path, found, estimate, backed=backed))
     return estimate if estimate.needed >= LARGE else None
@@ -263,14 +266,20 @@ def _field(path: Path, name: str) -> int | None:
 # --- what is needed
 
 
-def _solving(n_samples: int, n_features: int, n_classes: int) -> int:
-    per_feature = _PER_FEATURE + _PER_CELL * min(n_samples, _MOST_ROWS) + 16 * n_classes
-    return _SOLVING + per_feature * n_features + _PER_SAMPLE_AND_CLASS * n_samples * n_classes
+def _solving(n_samples: int, n_features: int, n_classes: int, size: int) -> int:
+    entries = n_samples * n_features * (n_classes - 1)
+    small = _PER_ENTRY * entries if entries <= _MOST_ENTRIES else 0
+    columns = min(_SHARE_OF_COLUMNS * size, _MOST_OF_COLUMNS)
+    per_feature, per_sample = _PER_FEATURE + 16 * n_classes, _PER_SAMPLE_AND_CLASS * n_classes
+    return int(_SOLVING + small + columns + per_feature * n_features + per_sample * n_samples)
 
 
 def _bytes_of(data: Any) -> int:
-    """Bytes of an array, a sparse matrix, or cobic's view of one."""
-    data = getattr(data, "_array", data)
+    """Bytes of an array, a sparse matrix, or cobic's view of one; none of what is on disk or elsewhere."""
+    if isinstance(data, Matrix):
+        return 0 if data.costly else data.nbytes
+    if stays_where_it_is(data):
+        return 0
     if hasattr(data, "indptr"):
         return int(data.data.nbytes + data.indices.nbytes + data.indptr.nbytes)
     if hasattr(data, "nbytes"):
@@ -278,11 +287,14 @@ def _bytes_of(data: Any) -> int:
     return int(data.shape[0]) * int(data.shape[1]) * NUMBER
 
 
-def _of_file(found: Stored, n_classes: int, *, solving: bool = True) -> MemoryEstimate:
+def _of_file(found: Stored, n_classes: int, *, solving: bool = True, on_disk: bool = False) -> MemoryEstimate:
     if not solving:
-        return MemoryEstimate(found.shape, found.matrix, found.reading, 0, available())
-    # Where it is not known which side the features are on: as if there were few samples, as in most texts.
-    work = _SOLVING + _PER_CELL * found.cells if found.shape is None else _solving(*found.shape, n_classes)
+        return MemoryEstimate(found.shape, found.matrix, 0 if on_disk else found.reading, 0, available())
+    # Where it is not known which side the features are on: as if there were a hundred samples.
+    shape = found.shape or (min(found.cells, 100), max(1, found.cells // 100))
+    work = _solving(*shape, n_classes, found.matrix)
+    if on_disk:
+        return MemoryEstimate(found.shape, 0, 0, work, available())
     return MemoryEstimate(found.shape, found.matrix, found.reading, found.matrix + work, available())
 
 

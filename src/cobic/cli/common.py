@@ -205,7 +205,8 @@ def read_data(arguments: argparse.Namespace, features: tuple[str, ...] | None = 
 
 def tell_memory(arguments: argparse.Namespace, *, solving: bool) -> None:
     """Refuse a file that will not fit into memory before it is read, and say what a large one takes."""
-    estimate = require_room(Path(arguments.data), solving=solving, backed=hasattr(arguments, "backed"))
+    may_stay, stays = hasattr(arguments, "backed"), getattr(arguments, "backed", False)
+    estimate = require_room(Path(arguments.data), solving=solving, backed=may_stay, on_disk=stays)
     if estimate is not None:
         print(f"cobic: {estimate}", file=sys.stderr)
 
