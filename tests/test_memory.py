@@ -79,7 +79,7 @@ def test_other_systems_are_asked_otherwise_and_may_not_know(tmp_path, monkeypatc
     monkeypatch.setattr(memory, "available", lambda: None)
     estimate = cobic.estimate_memory(np.zeros((3, 5)))
     assert estimate.fits
-    assert str(estimate) == "about 40 MB will be needed"
+    assert str(estimate) == "about 100 MB will be needed"
 
 
 def test_what_is_in_memory_is_counted_once():
@@ -93,7 +93,7 @@ def test_what_is_in_memory_is_counted_once():
     assert cobic.estimate_memory(dense.X, n_classes=2).needed < of_array.needed
     of_csr = cobic.estimate_memory(sparse.problem())
     assert of_csr.matrix == sparse.X.data.nbytes + sparse.X.indices.nbytes + sparse.X.indptr.nbytes
-    assert of_csr.needed == of_array.needed
+    assert of_csr.needed == pytest.approx(of_array.needed, rel=0.01)  # but for the features that are kept at hand
 
 
 SHAPE = (60, 2000)
@@ -237,7 +237,7 @@ def test_solving_warns_of_too_little_memory_but_goes_on(monkeypatch):
     problem = cobic.datasets.make_expression(200, seed=1).problem()
     monkeypatch.setattr(memory, "LARGE", 1000)
     monkeypatch.setattr(memory, "available", lambda: 5_000_000)
-    with pytest.warns(LargeDataWarning, match=r"about 4\d MB will be needed, 5 MB are free: float32"):
+    with pytest.warns(LargeDataWarning, match=r"about 10\d MB will be needed, 5 MB are free: float32"):
         assert cobic.solve(problem, method="fixed-point").consistent
     monkeypatch.setattr(memory, "available", lambda: GB)
     assert cobic.solve(problem, method="fixed-point").consistent
