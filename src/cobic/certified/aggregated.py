@@ -85,28 +85,28 @@ class AggregatedRelaxation(SoftRelaxation):
             Features that must, or must not, be among them.
         """
         inside, fixed = self._partition(counts, decided_in, decided_out)
-        point: Floats | None = None
-        best, at_best = np.inf, point
-        solution: tuple[Floats, float, _Active] | None = None
+        best, at_best = np.inf, None
+        last: tuple[Floats, float, _Active] | None = None
         for _ in range(_ROUNDS):
             solution = self._solve_master(counts, inside, fixed, decided_in | decided_out)
             if solution is None:
-                return None
-            x, least, active = solution
+                break
+            last = solution
+            x, least, _ = solution
             point = x if at_best is None else 0.5 * (x + at_best)
             cost, news = self._look(point, counts, x, least)
             if not news and at_best is not None:
-                cost, news = self._look(x, counts, x, least)
                 point = x
+                cost, news = self._look(x, counts, x, least)
             if cost < best:
                 best, at_best = cost, point
             if best - least <= self.tolerance or not news or self._budget.exhausted():
                 break
-        if solution is None:
+        if last is None:
             return None
-        cut = Cut(self._problem, self._multipliers(active), counts)
+        cut = Cut(self._problem, self._multipliers(last[2]), counts)
         self._scores = cut.scores
-        return SoftSolution(counts, x, cut)
+        return SoftSolution(counts, last[0], cut)
 
     def _look(self, point: Floats, counts: Integers, x: Floats, least: float) -> tuple[float, bool]:
         """The cost of a point; its tangents are kept. Tells whether they lift the cost of the program's solution."""

@@ -114,6 +114,7 @@ class CertifiedSearch:
             self._brancher.cuts.append(self._relaxation.price(beginning.multipliers, counts))
         if beginning.multipliers is None and self._problem.n_classes > _FEW_CLASSES:
             total = min(total, self._reachable_total())
+            self._find_quickly(int(total))  # a selection first: the bound may take all the time there is
         self._find_bound(int(np.floor(total + 1e-6)))
 
     def _reachable_total(self) -> float:

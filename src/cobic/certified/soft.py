@@ -34,7 +34,7 @@ _DIVE = 60
 _MANY_SAMPLES = 2000
 _SHARE_OF_GAP = 0.1
 _LEAST_TOLERANCE = 1e-3
-_ROUGHLY = (30.0, 5.0, 1.0)
+_ROUGHLY = (300.0, 30.0)
 
 
 @dataclass
@@ -114,6 +114,11 @@ class SoftSearch:
         self._uphill = min(len(self._cuts), _UPHILL_CUTS)
         self._push(self._root)
         while self._heap and not self._finished():
+            # As close as the gap is worth it: boxes far away need not be known to the last digit.
+            gap = self.objective_bound - self._incumbent.objective
+            self._relaxation.tolerance = float(
+                np.clip(_SHARE_OF_GAP * gap, self._tolerance, _ROUGHLY[0] * self._tolerance)
+            )
             _, _, node = heapq.heappop(self._heap)
             if not self._visit(node):
                 self._push(node)

@@ -27,6 +27,7 @@ PRECISION = 1 << 30
 _EPS = float(np.finfo(np.float64).eps)
 _CELLS_AT_ONCE = 1 << 20
 _ITEMS_AT_ONCE = 1 << 14
+_NUMBERS_KEPT = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -292,6 +293,8 @@ class _Proof:
         self._tokens: Iterator[Any] = iter(certificate["tree"])
         self._objective_bound = np.inf
         self._scores: dict[int, tuple[Floats, float]] = {}
+        self._undecided: Integers | None = None
+        self._sums: dict[int, list[Floats]] = {}
 
     def check(self, total: int) -> None:
         """Walk the trees from a total on; raise at the first thing that does not hold."""
@@ -349,7 +352,9 @@ class _Proof:
             n_in=np.zeros(k, dtype=np.int64),
             sums=np.zeros((problem.n_samples, k)),
         )
-        return self._decided(root, into=np.flatnonzero(problem.required))
+        root = self._decided(root, into=np.flatnonzero(problem.required))
+        self._undecided, self._sums = root.free, {}
+        return root
 
     def _children(self, state: _State, token: list[Any], total: int) -> list[_State]:
         """What is left to show after a token."""
@@ -429,7 +434,9 @@ class _Proof:
             error = self._error(np.abs(weights).T @ problem.row_scale(), self._multipliers[index])
             # A finite error means that no sum on the way to it, or to v, has overflowed: they are smaller.
             _require(bool(np.isfinite(error)), "the numbers are too large to be added up")
-            self._scores = {index: (scores, error)}
+            if len(self._scores) * scores.size > _NUMBERS_KEPT:
+                self._scores.clear()
+            self._scores[index] = (scores, error)
         return self._scores[index]
 
     def _error(self, largest: Floats, multipliers: Floats) -> float:
@@ -453,28 +460,43 @@ class _Proof:
         """
         if state.empty:
             return True
-        scores, error = self._evaluated(index)
+        error = self._evaluated(index)[1]
         multipliers, slope = self._multipliers[index], float(self._slopes[index])
         if self._problem.soft:
             slope, error = -1.0, error - self._objective_bound
         else:
             _require(slope <= 0, "a slope is above zero")
-        pull = self._problem.comparisons.pull(multipliers)
         total = max(total, int(state.low.sum())) if not self._problem.soft else 0
         value = slope * total - float((multipliers.sum(axis=1) * self._problem.alpha).sum())
-        of = self._problem.feature_classes[state.free]
-        for cls in range(state.low.size):
-            ordered = np.sort(scores[state.free[of == cls]])[::-1]
-            already = float(pull[:, cls] @ state.sums[:, cls])
-            sums = already + np.concatenate([[0.0], np.cumsum(ordered)])
+        for cls, sums in enumerate(self._best_sums(state, index)):
             least = max(int(state.low[cls]), int(state.n_in[cls]))
-            most = min(int(state.high[cls]), int(state.n_in[cls]) + ordered.size)
+            most = min(int(state.high[cls]), int(state.n_in[cls]) + sums.size - 1)
             if least > most:
                 return True  # the counts cannot be reached any more
             counts = np.arange(least, most + 1)
             value += float((sums[counts - state.n_in[cls]] / counts - slope * counts).max())
         # σT and the σn are added and taken away again, class by class.
         return value <= -error - (2 * state.low.size + 8) * _EPS * abs(slope) * total
+
+    def _best_sums(self, state: _State, index: int) -> list[Floats]:
+        """For each class the sums of the scores of its 0, 1, 2, … best free features, added to those that are in.
+
+        Many nodes have nothing decided but the counts: theirs are the same.
+        """
+        if state.free is self._undecided and index in self._sums:
+            return self._sums[index]
+        scores = self._evaluated(index)[0]
+        pull = self._problem.comparisons.pull(self._multipliers[index])
+        of, found = self._problem.feature_classes[state.free], []
+        for cls in range(state.low.size):
+            ordered = np.sort(scores[state.free[of == cls]])[::-1]
+            already = float(pull[:, cls] @ state.sums[:, cls])
+            found.append(already + np.concatenate([[0.0], np.cumsum(ordered)]))
+        if state.free is self._undecided:
+            if len(self._sums) * state.free.size > _NUMBERS_KEPT:
+                self._sums.clear()
+            self._sums[index] = found
+        return found
 
     def _fixed(self, state: _State, index: int) -> _State:
         """Decide every feature whose other value multipliers exclude; only where the counts are settled."""
