@@ -50,7 +50,7 @@ SHOWN = (
     Case("tall, soft", 50_000, 2000, price=1.0, goal=5e-3, seconds=60.0),
     Case("sparse, soft", 100_000, 20_000, n_classes=8, density=0.05, price=10.0, goal=5e-3, seconds=200.0),
 )
-ON_DISK = Case("on disk", 2000, 1_000_000, seconds=900.0, cap=3 << 30)
+ON_DISK = Case("on disk", 2000, 1_000_000, seconds=600.0, cap=3 << 30)
 WIDE = tuple(Case("features", 200, m, seconds=30.0) for m in (125_000, 250_000, 500_000, 1_000_000))
 TALL = tuple(Case("samples, soft", n, 2000, price=1.0, goal=5e-3, seconds=40.0) for n in (6250, 12_500, 25_000, 50_000))
 MANY = tuple(Case("classes", 1000, 4000, n_classes=k, density=0.1, goal=2e-2, seconds=20.0) for k in (2, 8, 20))

@@ -88,3 +88,9 @@ def test_without_a_proof_nothing_is_settled(expression, choice):
     result = cobic.solve(problem, method="fixed-point" if choice == "method" else "certified")
     with pytest.raises(cobic.InputError, match="method certified"):
         cobic.settled_features(problem, result)
+
+
+def test_an_answer_of_another_problem_is_refused(expression):
+    result = cobic.solve(expression.problem())
+    with pytest.raises(cobic.InputError, match="not one of this problem"):
+        cobic.settled_features(expression.problem(alpha=50.0), result)

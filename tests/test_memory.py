@@ -180,7 +180,7 @@ def test_large_data_are_announced_and_small_ones_not(table, all_sizes, monkeypat
     monkeypatch.setattr(memory, "LARGE", 1_000_000)
     monkeypatch.setattr(memory, "available", lambda: 20 * GB)
     assert main(["select", str(table), "--labels", "class", "--json"]) == 0
-    assert capsys.readouterr().err == "cobic: about 40 MB will be needed, 20 GB are free\n"
+    assert capsys.readouterr().err == "cobic: about 101 MB will be needed, 20 GB are free\n"
 
 
 @pytest.mark.parametrize("command", ["select", "path", "inspect"])

@@ -263,3 +263,30 @@ def test_a_file_of_many_tiles_gives_the_answer_of_memory_bit_for_bit(suffix, sof
     assert answers[0].history[-1].lps == answers[1].history[-1].lps
     assert answers[0].n_selected < 30_000
     np.testing.assert_array_equal(answers[0].support, answers[1].support)
+
+
+def test_more_classes_than_the_relaxation_has_features():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        X, y = rng.integers(-4, 5, (7, 14)).astype(float), np.arange(7)
+        result = cobic.solve(cobic.Problem(X, y), time_limit=10.0)
+        assert result.status in ("optimal", "feasible", "infeasible")
+        assert result.upper_bound >= result.n_selected
+
+
+def test_shares_far_from_what_there_is_are_reached_at_once(large_expression):
+    brancher = branching.Brancher(large_expression, None, no_limit(large_expression))
+    counts = brancher.nearest(190_000, np.array([0.97, 0.03]))
+    assert counts.sum() == 190_000
+    assert (counts <= large_expression.feature_class_sizes).all()
+
+
+def test_margins_of_a_relaxation_with_groups_are_those_of_its_selection(expression):
+    groups = [f"g{at // 3}" if at < 300 else None for at in range(expression.X.shape[1])]
+    problem = expression.problem(groups=groups)
+    relaxation = CountRelaxation(problem, no_limit(problem))
+    for less in (5, 20, 60):
+        counts = problem.feature_class_sizes - less
+        solution = relaxation.solve(counts)
+        wanted = problem.comparisons.margins(problem.sums(solution.x) / counts).ravel()
+        np.testing.assert_allclose(solution.margins, wanted, atol=1e-9 * np.abs(expression.X).max())

@@ -317,6 +317,8 @@ class Problem:
             At least :meth:`objective`, and nearly equal to it.
         """
         support = self.check_support(support)
+        if not self.soft:
+            return self.objective(support)
         if not self.constraints.admit(support) or not self.counts(support).all():
             return -np.inf
         margins, errors = self.margins(support), self.margin_errors

@@ -298,8 +298,10 @@ def climb_in_batches(problem: Problem, support: Bools, budget: Budget) -> Bools:
         best = promising[np.argsort(-gains[promising], kind="stable")[:batch]]
         before = (selection.support.copy(), selection.sums.copy(), selection.counts.copy())
         selection.toggle_all(best)
-        after = float(_soft_objective(selection, selection.margins()[:, :, None], none)[0])
-        if selection.counts.all() and after > objective + _LEAST_STEP * max(1.0, abs(objective)):
+        after = -np.inf
+        if selection.counts.all():
+            after = float(_soft_objective(selection, selection.margins()[:, :, None], none)[0])
+        if after > objective + _LEAST_STEP * max(1.0, abs(objective)):
             objective, batch, gains = after, 2 * batch, _soft_gains(selection)
         else:
             selection.support, selection.sums, selection.counts = before

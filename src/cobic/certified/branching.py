@@ -135,7 +135,10 @@ class Brancher:
         while (excess := int(wanted.sum()) - total) != 0:
             movable = wanted > self.least if excess > 0 else wanted < self.sizes
             room = self.sizes if excess < 0 else wanted
-            wanted[np.flatnonzero(movable)[np.argmax(room[movable])]] -= np.sign(excess)
+            cls = int(np.flatnonzero(movable)[np.argmax(room[movable])])
+            left = wanted[cls] - self.least[cls] if excess > 0 else self.sizes[cls] - wanted[cls]
+            step = min(max(1, abs(excess) // movable.sum()), int(left))
+            wanted[cls] -= np.sign(excess) * step
         counts: Integers = wanted
         return counts
 
@@ -245,7 +248,7 @@ class _Work:
         gone = self._cuts[cut].excludes(values)
         for box in self.boxes[gone]:
             self.slice.nodes[box].cut = cut
-        np.minimum(self.bounds, values / self._cuts[cut].size, out=self.bounds)
+        np.minimum(self.bounds, values / max(self._cuts[cut].size, 1.0), out=self.bounds)
         self._keep(~gone)
 
     def points(self) -> Integers:
@@ -284,8 +287,12 @@ class _Work:
         """Split every box at its point; a box that is a single open point is settled as such."""
         width = self.high - self.low
         single = width.max(axis=1) == 0
-        for box, point in zip(self.boxes[single], points[single].tolist(), strict=True):
-            self.slice.nodes[box].open = self._open[tuple(point)]
+        for box, point in zip(self.boxes[single], points[single], strict=True):
+            self.slice.nodes[box].open = self._open.get(tuple(point.tolist()))
+            if self.slice.nodes[box].open is None:  # excluded as a point, but by a hair not as a box
+                self.slice.nodes[box].cut = next(
+                    place for place, cut in enumerate(self._cuts) if cut.excludes(cut.values(point[None, :]))[0]
+                )
         low, high, points = self.low[~single], self.high[~single], points[~single]
         cls = width[~single].argmax(axis=1)
         each = np.arange(cls.size)

@@ -24,7 +24,7 @@ class Multipliers:
     values : ndarray of int64
         The λ there, whole numbers above zero.
     slope : float
-        The σ to be used with them over a box of counts; any number is right, a good one gives a tight bound.
+        The σ to be used with them over a box of counts; any number up to 0 is right, a good one gives a tight bound.
     """
 
     places: Integers

@@ -11,7 +11,6 @@ it can end early, because only the sign matters: the program over some features 
 positive, and its multipliers prove s ≤ 0 as soon as the bound of :mod:`cobic.certified.bounds` is not.
 """
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -142,19 +141,20 @@ class CountRelaxation:
         nothing = np.zeros(self._problem.n_features, dtype=np.bool_)
         inside, fixed = self._partition(counts, self._problem.required, nothing)
         least = float(self._problem.margin_errors.max())
-        for rounds in itertools.count():
+        rounds = 0
+        while True:
             features = np.concatenate([members[inside[members]] for members in self._problem.features_of_class])
             solved = self._solve_over(features, fixed, counts)
             if solved is None:
                 return None
             x, cut, thresholds = solved
             self._scores = cut.scores
-            margins = self._problem.comparisons.margins(self._sums(fixed, features, x) / counts).ravel()
+            margins = self._problem.comparisons.margins(self._sums(fixed, x) / counts).ravel()
             margin = float(margins.min())
             value = float(cut.values(counts[None, :])[0])
             excluded = bool(cut.excludes(np.array([value]))[0])
             # Multipliers far from the best ones exclude little more than these counts.
-            sharp = rounds >= _PATIENCE or value / cut.size - margin <= -_SHARP * margin
+            sharp = excluded and (rounds >= _PATIENCE or value / cut.size - margin <= -_SHARP * margin)
             known = sharp if excluded else margin > least
             incoming = self._wrongly_fixed(cut.scores, thresholds, inside, fixed)
             missing = self._lower_rows(margins)
@@ -164,7 +164,7 @@ class CountRelaxation:
             inside[incoming] = True
             fixed[incoming] = False
             self._rows = None if self._rows is None else np.union1d(self._rows, missing)
-        return None
+            rounds += 1
 
     def standing_sums(self, fixed: Bools) -> Floats:
         """Sums (n, k) over the features that are fixed: those of the last time, less and more what has changed.
@@ -195,9 +195,10 @@ class CountRelaxation:
         by_class[np.arange(features.size), problem.feature_classes[features]] = weights
         return problem.columns(features) @ by_class
 
-    def _sums(self, fixed: Bools, features: Integers, x: Floats) -> Floats:
+    def _sums(self, fixed: Bools, x: Floats) -> Floats:
         """Sums (n, k) of a selection that differs from the fixed features in a few only."""
-        return self.standing_sums(fixed) + self._class_sums(features, x[features])
+        moved = np.flatnonzero(x != fixed)
+        return self.standing_sums(fixed) + self._class_sums(moved, x[moved] - fixed[moved])
 
     def _lower_rows(self, margins: Floats) -> Integers:
         """Comparisons outside the program that are below the worst one in it, the lowest first."""

@@ -14,14 +14,15 @@ import numpy as np
 from cobic.budget import Budget
 from cobic.certified.bounds import Cut
 from cobic.certified.branching import Brancher
-from cobic.certified.count_lp import CountRelaxation, CountSolution
+from cobic.certified.count_lp import CountRelaxation
+from cobic.certified.verify import data_digest, problem_parameters
 from cobic.errors import InputError
 from cobic.matrix import Bools, Integers
 from cobic.problem import Problem
 from cobic.result import Result
 
-_MOST_CUTS = 20
 _MOST_POINTS = 200
+_CUTS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ def settled_features(problem: Problem, result: Result, time_limit: float | None 
     Raises
     ------
     InputError
-        If the margins are soft, the answer has no certificate, or it has no selection.
+        If the margins are soft, or the answer has no certificate, no selection, or is one of another problem.
 
     Examples
     --------
@@ -89,43 +90,48 @@ def settled_features(problem: Problem, result: Result, time_limit: float | None 
     if problem.soft or result.certificate is None or not result.consistent:
         message = "features are settled by a certificate of hard margins with a selection: use the method certified"
         raise InputError(message)
+    mine = {"data": data_digest(problem), "problem": problem_parameters(problem)}
+    if any(result.certificate[part] != value for part, value in mine.items()):
+        message = "the answer is not one of this problem: give the problem that was solved"
+        raise InputError(message)
     size = result.n_selected
-    nothing = np.zeros(problem.n_features, dtype=np.bool_)
     if size == problem.n_selectable:
         return SettledFeatures(size, problem.selectable.copy(), ~problem.selectable)
+    always, never = problem.required.copy(), ~problem.selectable
     with Budget(time_limit, None, problem.n_selectable) as budget:
-        points = _open_points(problem, result, budget)
-    if points is None:
-        return SettledFeatures(size, nothing | problem.required, ~problem.selectable)
-    always, never = ~nothing, ~nothing
-    cuts = [point.cut for point in points[:_MOST_CUTS]]
-    for point in points:
-        inside, out = nothing.copy(), nothing.copy()
-        for cut in {id(each): each for each in (*cuts, point.cut)}.values():
-            forced_in, forced_out = _forced(problem, cut, point.counts)
-            inside |= forced_in
-            out |= forced_out
-        always &= inside
-        never &= out
-    return SettledFeatures(size, always & problem.selectable | problem.required, never | ~problem.selectable)
+        forced = _forced_at_all(problem, result, budget)
+    if budget.stopped_by == "interrupt":
+        raise KeyboardInterrupt
+    if forced is not None:
+        always, never = always | (forced[0] & problem.selectable), never | forced[1]
+    return SettledFeatures(size, always, never)
 
 
-def _open_points(problem: Problem, result: Result, budget: Budget) -> list[CountSolution] | None:
-    """All counts that a selection as large can have, with the multipliers that are best there; None if too many."""
-    relaxation = CountRelaxation(problem, budget)
-    brancher = Brancher(problem, relaxation, budget)
+def _forced_at_all(problem: Problem, result: Result, budget: Budget) -> tuple[Bools, Bools] | None:
+    """Features forced in, and out, at all counts that a selection as large can have; None if that is not known."""
+    brancher, points = Brancher(problem, CountRelaxation(problem, budget), budget), []
     counts = problem.counts(result.support)
-    points: list[CountSolution] = []
     for total in range(result.n_selected, result.upper_bound + 1):
         found = brancher.settle(total, counts / counts.sum(), _MOST_POINTS)
-        solved = [relaxation.solve(point.counts, to_optimality=True) for point in found.open_points]
-        if not found.complete or len(points) + len(solved) > _MOST_POINTS:
+        points += [point.counts for point in found.open_points]
+        if not found.complete or len(points) > _MOST_POINTS:
             return None
-        for solution in solved:
-            if solution is None:
-                return None
-            points.append(solution)
-    return points
+    always = np.ones(problem.n_features, dtype=np.bool_)
+    never = always.copy()
+    relaxation, cuts = CountRelaxation(problem, budget), list[Cut]()
+    for point in points:
+        solution = relaxation.solve(point, to_optimality=True)
+        if solution is None:
+            return None
+        cuts = [solution.cut, *cuts[: _CUTS - 1]]
+    # Multipliers that are best at one point often say as much at the others.
+    for point in points:
+        if budget.exhausted():
+            return None
+        forced = [_forced(problem, cut, point) for cut in cuts]
+        always &= np.any([inside for inside, _ in forced], axis=0)
+        never &= np.any([out for _, out in forced], axis=0)
+    return (always, never) if points else None
 
 
 def _forced(problem: Problem, cut: Cut, counts: Integers) -> tuple[Bools, Bools]:

@@ -105,12 +105,11 @@ class CertifiedSearch:
 
     def _begin(self, beginning: Beginning) -> None:
         """Find the bound from somewhere near it."""
-        total = float(beginning.amounts.sum())
+        total = float(np.clip(beginning.amounts.sum(), self._least + 1, self._problem.n_selectable))
         if beginning.amounts.all():
-            self._near = beginning.amounts / total
+            self._near = beginning.amounts / beginning.amounts.sum()
         if beginning.multipliers is not None:
-            within = int(np.clip(total, self._least + 1, self._problem.n_selectable))
-            counts = self._brancher.nearest(within, self._near)
+            counts = self._brancher.nearest(int(total), self._near)
             self._brancher.cuts.append(self._relaxation.price(beginning.multipliers, counts))
         if beginning.multipliers is None and self._problem.n_classes > _FEW_CLASSES:
             total = min(total, self._reachable_total())
@@ -133,6 +132,7 @@ class CertifiedSearch:
                 self._near = counts / counts.sum()
                 return float(counts.sum())
             fewer = self._brancher.fewer(solution.cut, counts, int(step))
+            self._brancher.release(solution.cut, int(counts.sum()))
             if fewer is None:
                 break
             counts, step = fewer, 1.25 * step
@@ -221,7 +221,7 @@ class CertifiedSearch:
     def _settle(self, total: int, max_open: int) -> _Total:
         """Settle a total by counts; its open points are solved to optimality, the best ones first."""
         known = self._totals.get(total)
-        if known is not None and (known.slice.complete or max_open <= len(known.points)):
+        if known is not None and (known.slice.complete or max_open < len(known.points)):
             return known
         slice_ = self._brancher.settle(total, self._near, max_open)
         self._totals[total] = _Total(slice_, list(slice_.open_points), {}, set())
@@ -326,15 +326,20 @@ class CertifiedSearch:
         """Close the gap from below and from above, with growing effort."""
         programs, few = _THOROUGH, _FEW_POINTS
         while not self._spent():
+            before = (self._budget.lps, self._last_program)
             at_bound = self._settle(self.upper_bound, _MAX_OPEN)
             if at_bound.slice.complete and len(at_bound.unsettled) <= few:
                 self._close_bound(programs)
                 programs *= 4
-            for size in range(self._incumbent.n_selected + 1, self.upper_bound + 1):
+            for size in range(self._floor + 1, self.upper_bound + 1):
                 total = self._settle(size, _MAX_OPEN)
+                if total.excluded:
+                    continue
                 if self._spent() or not self._dive_at(total, _MANY_DIVES):
                     break
             few *= 2
+            if before == (self._budget.lps, self._last_program) and few > 2 * _MAX_OPEN:
+                return  # there is nothing left that more effort would be spent on
 
     def _close_bound(self, programs: int) -> None:
         """Try to exclude the total at the bound, and the next ones if that succeeds."""
