@@ -35,6 +35,7 @@ _MANY_SAMPLES = 2000
 _SHARE_OF_GAP = 0.1
 _LEAST_TOLERANCE = 1e-3
 _ROUGHLY = (300.0, 30.0)
+_MANY_FEATURES = 100_000
 
 
 @dataclass
@@ -170,7 +171,7 @@ class SoftSearch:
         solution = self._solve(self._root, counts)
         if solution is None:
             return None
-        self._cuts.append(solution.cut)
+        self._append(solution.cut)
         self._bound(self._root, len(self._cuts) - 1)
         self._budget.report_objective(self._root.bound, 1)
         value = float(solution.cut.values(counts[None, :])[0]) + int(counts.sum())
@@ -180,11 +181,19 @@ class SoftSearch:
     def _slopes(cut: Cut, counts: Integers) -> Floats:
         """How the bound of a cut changes with one feature more (where that is a gain), or less, of each class."""
         slopes = []
-        for means, n in zip((cut.means(cls, 1)[1] for cls in range(counts.size)), counts, strict=True):
-            up = 1.0 + means[n] - means[n - 1] if n < means.size else -1.0
-            down = means[n - 2] - means[n - 1] - 1.0 if n > 1 else -1.0
+        for cls, n in enumerate(counts.tolist()):
+            first, means = cut.means(cls, max(n - 1, 1))
+            here = n - first
+            up = 1.0 + means[here + 1] - means[here] if here + 1 < means.size else -1.0
+            down = means[here - 1] - means[here] - 1.0 if n > 1 else -1.0
             slopes.append(up if up > 0 else -down if down > 0 else 0.0)
         return np.array(slopes)
+
+    def _append(self, cut: Cut) -> None:
+        """Keep a cut; of those before it, where features are very many, what is likely to be asked for."""
+        if self._cuts and self._problem.n_features > _MANY_FEATURES:
+            self._cuts[-1].release(self._low(self._root))
+        self._cuts.append(cut)
 
     def _dive(self, peak: "_Peak") -> None:
         """Fix the fractional features one after the other, each the way that violates less."""
@@ -245,7 +254,7 @@ class SoftSearch:
         if solution is None:
             return False
         before = node.bound
-        self._cuts.append(solution.cut)
+        self._append(solution.cut)
         self._bound(node, len(self._cuts) - 1)
         if before - node.bound > 0.1 * (before - self._incumbent.objective):
             self._push(node)

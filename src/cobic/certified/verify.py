@@ -25,7 +25,7 @@ from cobic.problem import Problem
 FORMAT, VERSION = "cobic-certificate", 2
 PRECISION = 1 << 30
 _EPS = float(np.finfo(np.float64).eps)
-_CELLS_AT_ONCE = 1 << 20
+_ROWS_AT_ONCE, _CELLS_AT_ONCE = 256, 1 << 20
 _ITEMS_AT_ONCE = 1 << 14
 _NUMBERS_KEPT = 1 << 22
 
@@ -142,7 +142,7 @@ def _json_pieces(value: Any) -> Iterator[str]:
 def data_digest(problem: Problem) -> dict[str, Any]:
     """Shape of the data and SHA-256 of their values (float64, little-endian, by sample) and class indices (int64)."""
     digest = hashlib.sha256()
-    at_once = max(1, _CELLS_AT_ONCE // problem.n_features)
+    at_once = min(_ROWS_AT_ONCE, max(1, _CELLS_AT_ONCE // problem.n_features))
     for start in range(0, problem.n_samples, at_once):
         rows = problem.matrix.rows(np.arange(start, min(start + at_once, problem.n_samples)))
         digest.update(np.ascontiguousarray(rows + 0.0, dtype="<f8").data)  # + 0.0 turns −0 into 0
