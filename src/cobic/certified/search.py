@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from cobic.budget import Budget, Incumbent
+from cobic.certified.bounds import Cut
 from cobic.certified.branching import Brancher, Slice
 from cobic.certified.certificate import Multipliers, Token, make_certificate
 from cobic.certified.coarse import Beginning, part_of_features, quiet
@@ -30,6 +31,7 @@ _MANY_DIVES = 80
 _FEW_POINTS = 6
 _MAX_OPEN = 60
 _FEW_CLASSES = 6
+_FIRST_SHARES = (0.999, 0.995, 0.98, 0.9)
 
 
 @dataclass
@@ -110,11 +112,22 @@ class CertifiedSearch:
             self._near = beginning.amounts / beginning.amounts.sum()
         if beginning.multipliers is not None:
             counts = self._brancher.nearest(int(total), self._near)
-            self._brancher.cuts.append(self._relaxation.price(beginning.multipliers, counts))
+            cut = self._relaxation.price(beginning.multipliers, counts)
+            self._brancher.cuts.append(cut)
+            self._offer_best_scores(cut, int(total))
+            self._brancher.release(cut, int(total))
         if beginning.multipliers is None and self._problem.n_classes > _FEW_CLASSES:
             total = min(total, self._reachable_total())
             self._find_quickly(int(total))  # a selection first: the bound may take all the time there is
         self._find_bound(int(np.floor(total + 1e-6)))
+
+    def _offer_best_scores(self, cut: Cut, total: int) -> None:
+        """Look for a first selection: the features with the best scores, fewer and fewer until they are consistent."""
+        for share in _FIRST_SHARES:
+            size = max(int(share * total), self._least + 1)
+            support = round_to_counts(self._problem, cut.scores, self._brancher.nearest(size, self._near))
+            if self._budget.exhausted() or self._incumbent.offer(support):
+                return
 
     def _reachable_total(self) -> float:
         """A total at which the relaxation has a solution, and its shares: with many classes they are hard to guess.
