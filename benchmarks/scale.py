@@ -202,17 +202,19 @@ class _Counter:
     """Counts the passes over a matrix, and their time."""
 
     def __init__(self, matrix: Matrix) -> None:
-        self._matrix, self.passes, self.seconds = matrix, 0, 0.0
+        self._matrix, self.passes, self.seconds, self._inside = matrix, 0, 0.0, False
         for name in _PASSES:
             setattr(matrix, name, self._counted(getattr(matrix, name)))
 
     def _counted(self, operation: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*given: Any) -> Any:
-            started = time.perf_counter()
+            if self._inside:  # one operation may do its work by another
+                return operation(*given)
+            started, self._inside = time.perf_counter(), True
             try:
                 return operation(*given)
             finally:
-                self.passes += 1
+                self.passes, self._inside = self.passes + 1, False
                 self.seconds += time.perf_counter() - started
 
         return counted
