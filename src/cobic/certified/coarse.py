@@ -15,6 +15,7 @@ from cobic.problem import Problem
 _CELLS = 1 << 22
 _FEATURES = 1 << 14
 _WORTH_IT = 8
+_MANY_SAMPLES = 2000
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ def part_of_features(problem: Problem) -> Problem | None:
     """
     size = min(_CELLS // problem.n_samples, _FEATURES)
     bound = problem.required.any() or problem.constraints.groups
-    if bound or size < problem.n_classes or problem.n_selectable < _WORTH_IT * size:
+    few = size < problem.n_classes or problem.n_samples > _MANY_SAMPLES  # of few features nothing is consistent
+    if bound or few or problem.n_selectable < _WORTH_IT * size:
         return None
     share = size / problem.n_selectable
     evenly = [
