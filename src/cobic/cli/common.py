@@ -127,6 +127,23 @@ def rules(arguments: argparse.Namespace, data: Dataset) -> dict[str, Any]:
     }
 
 
+def repeated(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any]) -> dict[str, Any]:
+    """Keyword arguments that a path and a stability have in common: how each fit is made, and where."""
+    options = dict(options)
+    return {
+        "alpha": arguments.alpha,
+        "beta": arguments.beta,
+        "method": options.pop("method"),
+        "time_limit": options.pop("time_limit"),
+        "random_state": options.pop("seed"),
+        "n_jobs": arguments.jobs,
+        "method_options": options,
+        "feature_names": data.feature_names,
+        "sample_names": data.sample_names,
+        **rules(arguments, data),
+    }
+
+
 def require_labels(arguments: argparse.Namespace) -> None:
     """Complain if the classes are nowhere."""
     if arguments.labels is None and arguments.labels_file is None and arguments.labels_from_names is None:

@@ -72,18 +72,9 @@ def _trace(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any]
             betas=_numbers("--betas", arguments.betas),
             n_margins=arguments.n_margins,
             cv=arguments.cv or None,
-            alpha=arguments.alpha,
-            beta=arguments.beta,
-            method=options.pop("method"),
-            time_limit=options.pop("time_limit"),
-            random_state=options.pop("seed"),
-            n_jobs=arguments.jobs,
-            method_options=options,
             on_progress=on_progress,
             folder=steps,
-            feature_names=data.feature_names,
-            sample_names=data.sample_names,
-            **common.rules(arguments, data),
+            **common.repeated(arguments, data, options),
         )
 
 

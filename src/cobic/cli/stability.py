@@ -58,21 +58,12 @@ def _repeat(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any
         return stability(
             data.X,
             [] if data.y is None else data.y,
-            alpha=arguments.alpha,
-            beta=arguments.beta,
             n_repeats=arguments.repeats,
             subsample=arguments.subsample,
-            method=options.pop("method"),
-            time_limit=options.pop("time_limit"),
-            random_state=options.pop("seed"),
-            n_jobs=arguments.jobs,
             confidence=arguments.confidence,
-            method_options=options,
             on_progress=on_progress,
             folder=steps,
-            feature_names=data.feature_names,
-            sample_names=data.sample_names,
-            **common.rules(arguments, data),
+            **common.repeated(arguments, data, options),
         )
 
 
