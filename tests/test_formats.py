@@ -24,3 +24,29 @@ def test_the_same_data_in_every_format_give_the_same_digest_and_selection(name, 
     if name not in NAMELESS:
         assert data.feature_names == tuple(GENES)
         assert data.sample_names == (tuple(SAMPLES) if name != "geo" else tuple(f"GSM{at}" for at in range(len(X))))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "held"),
+    [
+        ("<f4", "<f4"),
+        (">f4", "<f4"),
+        ("u1", "u1"),
+        ("<i2", "<i2"),
+        ("?", "?"),
+        ("<f2", "<f8"),
+        ("<i8", "<f8"),
+        (">f8", "<f8"),
+    ],
+)
+def test_small_numbers_stay_small(tmp_path, kind, held, turned, packed):
+    values = np.random.default_rng(1).integers(0, 2 if kind == "?" else 100, (30, 17)).astype(kind)
+    path = tmp_path / ("data.npz" if packed else "data.npy")
+    stored = np.asfortranarray(values) if turned else values
+    np.savez_compressed(path, X=stored) if packed else np.save(path, stored)
+    X = cobic.read(path).X
+    assert X.dtype == np.dtype(held)
+    assert X.flags.writeable
+    assert np.array_equal(X, values)

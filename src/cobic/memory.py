@@ -16,11 +16,12 @@ from cobic.problem import Problem
 LARGE = 1_000_000_000  # bytes; nobody needs to be told about less
 
 # Bytes that solving takes beside the matrix, as measured: python -m benchmarks --only memory measures them anew.
-_SOLVING = 100_000_000
-_PER_FEATURE = 500
-_PER_ENTRY, _MOST_ENTRIES = 60, 1 << 22  # of the linear program with all comparisons, which larger data do without
-_PER_SAMPLE_AND_CLASS = 300
-_SHARE_OF_COLUMNS, _MOST_OF_COLUMNS = 0.25, 1 << 28  # features that are kept at hand
+_SOLVING = 40_000_000
+_PER_FEATURE_AND_CLASS = 100
+_PER_SAMPLE_AND_CLASS = 1000
+_PER_ENTRY, _MOST_ENTRIES = 60, 1 << 22  # of the linear program
+_IN_PLAY = 500  # features in it, where all would be too many entries
+_SHARE_OF_COLUMNS, _MOST_OF_COLUMNS = 0.3, 1 << 28  # features that are kept at hand
 
 
 @dataclass(frozen=True)
@@ -267,11 +268,12 @@ def _field(path: Path, name: str) -> int | None:
 
 
 def _solving(n_samples: int, n_features: int, n_classes: int, size: int) -> int:
-    entries = n_samples * n_features * (n_classes - 1)
-    small = _PER_ENTRY * entries if entries <= _MOST_ENTRIES else 0
+    comparisons = n_samples * (n_classes - 1)
+    all_entries = comparisons * n_features
+    entries = all_entries if all_entries <= _MOST_ENTRIES else min(comparisons * _IN_PLAY, _MOST_ENTRIES)
     columns = min(_SHARE_OF_COLUMNS * size, _MOST_OF_COLUMNS)
-    per_feature, per_sample = _PER_FEATURE + 16 * n_classes, _PER_SAMPLE_AND_CLASS * n_classes
-    return int(_SOLVING + small + columns + per_feature * n_features + per_sample * n_samples)
+    vectors = n_classes * (_PER_FEATURE_AND_CLASS * n_features + _PER_SAMPLE_AND_CLASS * n_samples)
+    return int(_SOLVING + _PER_ENTRY * entries + columns + vectors)
 
 
 def _bytes_of(data: Any) -> int:
@@ -303,12 +305,9 @@ def _refusal(path: Path, found: Stored, estimate: MemoryEstimate, *, backed: boo
     free = estimate.free or 0
     work = max(0, estimate.solving - found.matrix)
     cures = []
-    as_array = max((4 + NUMBER) * found.cells, NUMBER * found.cells + work)
-    if found.form in ("text", "Parquet") and as_array <= free:
+    as_array = 4 * found.cells + work
+    if found.form != "sparse" and as_array < estimate.needed and as_array <= free:
         cures.append(f"store it as float32 in .npy or .h5ad: {gigabytes(as_array)}")
-    in_python = 4 * found.cells + work
-    if found.form != "sparse" and estimate.solving and in_python <= free:
-        cures.append(f"give cobic.Problem a float32 array in Python: {gigabytes(in_python)}")
     if backed and estimate.solving and work <= free:
         cures.append(f"keep it on disk, --backed with .h5ad or .zarr: {gigabytes(work)}")
     if found.form != "sparse":

@@ -13,7 +13,7 @@ import scipy.io
 from cobic.errors import InputError
 from cobic.io.delimited import FileOptions
 from cobic.io.labels import some
-from cobic.io.raw import Axis, Note, RawTable, as_text
+from cobic.io.raw import Axis, Note, RawTable, as_text, held_as
 from cobic.io.source import (
     MOST_CELLS,
     first_bytes,
@@ -126,7 +126,7 @@ def _matrix(path: Path, node: Any, *, backed: bool) -> Any:
             return StoredArray(node, f"in {path}")
         require_cells(path, *node.shape)
         require_unpacked(path, node.size * node.dtype.itemsize)
-        return np.asarray(node[()], dtype=np.float64)
+        return np.asarray(node[()], dtype=held_as(node.dtype))
     form = _plain(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "")))
     shape = node.attrs["shape"] if "shape" in node.attrs else node.attrs["h5sparse_shape"]
     data, indices, indptr = (_array(path, node[part]) for part in ("data", "indices", "indptr"))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cobic.errors import InputError
 from cobic.io.delimited import FileOptions
-from cobic.io.raw import Axis, Note, RawTable, as_text
+from cobic.io.raw import Axis, Note, RawTable, as_text, held_as
 from cobic.io.source import MOST_CELLS, foreign, require_unpacked
 from cobic.io.sparse import sparse_matrix
 from cobic.matrix import StoredArray
@@ -78,11 +78,14 @@ def _one(path: Path, stream: Any) -> NDArray[Any]:
     if size < 0 or size * dtype.itemsize > 8 * MOST_CELLS:
         message = f"{path} holds an array of shape {shape}: that is more than fits into memory"
         raise InputError(message)
-    data = stream.read(size * dtype.itemsize)
-    if len(data) < size * dtype.itemsize:
-        message = f"{path} ends in the middle of an array: it seems cut short"
-        raise InputError(message)
-    array = np.frombuffer(data, dtype=dtype, count=size) if size else np.empty(0, dtype)
+    array = np.empty(size, dtype)
+    rest = array.view(np.uint8).data if array.nbytes else memoryview(b"")
+    while rest:
+        taken = stream.readinto(rest)
+        if not taken:
+            message = f"{path} ends in the middle of an array: it seems cut short"
+            raise InputError(message)
+        rest = rest[taken:]
     return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
 
 
@@ -121,7 +124,7 @@ def from_arrays(
         raise InputError(message)
     values = arrays[chosen]
     if not hasattr(values, "tocsr") and not isinstance(values, StoredArray):
-        values = values.astype(np.float64)
+        values = np.asarray(values, dtype=held_as(values.dtype))
     n_rows, n_columns = values.shape
     row_names, column_names = (names or {}).get(chosen, (None, None))
     texts = {name: _texts(array) for name, array in arrays.items() if array.ndim == 1 and name != chosen}

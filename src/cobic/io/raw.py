@@ -149,6 +149,12 @@ class RawTable:
         return replace(rest, rows=replace(rest.rows, notes=(note, *rest.rows.notes)))
 
 
+def held_as(kind: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that numbers of a file have in memory: their own if it takes less room and is exact, else float64."""
+    small = kind.itemsize <= 4 and kind.kind in "biuf" and kind != np.float16
+    return kind.newbyteorder("=") if small else np.dtype(np.float64)
+
+
 def as_text(value: Any) -> str:
     """A cell as text; whole numbers without a decimal point, nothing for a missing value."""
     if value is None or (isinstance(value, float) and value != value):

@@ -22,7 +22,7 @@ from cobic.io.geo import read_geo
 from cobic.io.grid import has_thousands, thousands_message
 from cobic.io.labels import read_label_file
 from cobic.io.r import read_r
-from cobic.io.raw import RawTable
+from cobic.io.raw import RawTable, held_as
 from cobic.io.source import first_bytes, foreign
 from cobic.io.stores import is_zarr, read_zarr
 from cobic.matrix import as_matrix, stays_where_it_is
@@ -291,7 +291,7 @@ def as_dataset(arranged: Arranged) -> Dataset:
     if stays_where_it_is(X):
         X = as_matrix(X)
     elif not hasattr(X, "tocsr"):
-        X = np.ascontiguousarray(X, dtype=np.float64)
+        X = np.ascontiguousarray(X, dtype=held_as(X.dtype))
     elif X.format not in ("csr", "csc"):
         X = X.tocsr()
     if 0 in X.shape:

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from cobic.io.annotated import require_harmless
+from cobic.io.raw import held_as
 from cobic.io.source import foreign, needed, open_bytes
 
-NUMBER = 8  # bytes that readers make of a dense number, whatever the file has
+NUMBER = 8  # bytes of a number, unless the file says that it has fewer
 _SMALLEST_FILE = 8_000_000  # nothing smaller unpacks to a gigabyte, and a look inside takes time
 _SAMPLE = 1 << 20
+_NOTHING = np.dtype("V0")
 _TEXTS = (".csv", ".tsv", ".txt", ".tab", ".gct", ".res")
 
 # Bytes at the peak of reading, as measured: python -m benchmarks --only memory measures them anew.
@@ -62,12 +64,14 @@ def stored(path: Path) -> Stored | None:
     return _delimited(path) if Path(path.name.lower().removesuffix(".gz")).suffix in _TEXTS else None
 
 
-def _dense(shape: Any, item: int) -> Stored | None:
+def _dense(shape: Any, kind: np.dtype[Any], *, turned: bool = False) -> Stored | None:
     if len(shape) != 2:
         return None
     n_rows, n_columns = int(shape[0]), int(shape[1])
     cells, names = n_rows * n_columns, _PER_NAME * (n_rows + n_columns)
-    return Stored((n_rows, n_columns), cells, NUMBER * cells, (item + NUMBER) * cells + names, "dense")
+    held = held_as(kind)
+    copied = kind.itemsize if turned or held != kind else 0
+    return Stored((n_rows, n_columns), cells, held.itemsize * cells, (copied + held.itemsize) * cells + names, "dense")
 
 
 def _sparse(shape: Any, entries: int, item: int, index: int) -> Stored:
@@ -82,10 +86,10 @@ def _npy(path: Path) -> Stored | None:
         try:
             version = np.lib.format.read_magic(stream)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, _, kind = read(stream)
+            shape, turned, kind = read(stream)
         except ValueError:  # the reader says what is wrong with it
             return None
-    return _dense(shape, kind.itemsize)
+    return _dense(shape, kind, turned=turned)
 
 
 def _h5ad(path: Path) -> Stored | None:
@@ -96,7 +100,7 @@ def _h5ad(path: Path) -> Stored | None:
         if X is None:
             return None
         if hasattr(X, "shape"):
-            return _dense(X.shape, X.dtype.itemsize)
+            return _dense(X.shape, X.dtype)
         if "data" not in X or "indices" not in X or "shape" not in X.attrs:
             return None
         return _sparse(X.attrs["shape"], X["data"].size, X["data"].dtype.itemsize, X["indices"].dtype.itemsize)
@@ -109,17 +113,17 @@ def _zarr(path: Path) -> Stored | None:
         whole = _zarr_array(X)
         if whole is not None:
             return _dense(*whole)
-        (shape, item), (_, index) = (_zarr_array(X / part) or ((0,), 0) for part in ("data", "indices"))
-        return _sparse(_zarr_attributes(X)["shape"], int(shape[0]), item, index)
+        (shape, kind), (_, index) = (_zarr_array(X / part) or ((0,), _NOTHING) for part in ("data", "indices"))
+        return _sparse(_zarr_attributes(X)["shape"], int(shape[0]), kind.itemsize, index.itemsize)
     except (KeyError, TypeError, ValueError):  # the reader says what is wrong with it
         return None
 
 
-def _zarr_array(folder: Path) -> tuple[Any, int] | None:
+def _zarr_array(folder: Path) -> tuple[Any, np.dtype[Any]] | None:
     for name, kind in ((".zarray", "dtype"), ("zarr.json", "data_type")):
         document = json.loads(_text(folder / name) or "{}")
         if kind in document:
-            return document["shape"], np.dtype(document[kind]).itemsize
+            return document["shape"], np.dtype(document[kind])
     return None
 
 

@@ -27,6 +27,7 @@ from cobic.matrix.pool import Room, in_order
 Result = TypeVar("Result")
 
 _ONE_BY_ONE = 2  # up to here a product for each column is faster than one for all: gemm first copies its operands
+_STRIP = 256
 
 
 class Source(Protocol):
@@ -240,7 +241,10 @@ def _canonical(values: NDArray[Any], room: Room | None = None) -> Floats:
         if across == 8 and down % 8 == 0 and down >= 8 * values.shape[1]:
             return values
     copied = np.empty(values.shape) if room is None else room.of(values.size).reshape(values.shape)
-    copied[:] = values
+    # Columns that lie one behind the other are turned in strips: whole rows of 2¹² cells would share a few cache lines.
+    step = _STRIP if values.strides[0] < values.strides[1] else max(1, values.shape[1])
+    for start in range(0, values.shape[1], step):
+        copied[:, start : start + step] = values[:, start : start + step]
     return copied
 
 
