@@ -1,7 +1,7 @@
 """HiGHS: the only module that knows the solver."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +22,14 @@ _OPTIONS: dict[str, bool | int | str] = {
     "simplex_scale_strategy": 0,
     "presolve": "off",
 }
+# A basis stays feasible when columns come in: the primal simplex goes on from there.
+_PRIMAL_OPTIONS: dict[str, bool | int | str] = {"simplex_strategy": 4}
 # Programs with fewer entries take a few milliseconds at most.
 _TOO_SMALL_TO_INTERRUPT = 200_000
 # For the rare program on which the fast settings fail numerically.
 _CAREFUL_OPTIONS: dict[str, bool | int | str] = {"simplex_scale_strategy": 2, "presolve": "on"}
+
+Names = tuple[list[Hashable], list[Hashable]]
 
 
 @dataclass(frozen=True)
@@ -55,20 +59,28 @@ class LpSolver:
     ----------
     budget : Budget
         Asked during every solve; a solve is broken off when it is exhausted.
+    primal : bool, default=False
+        Whether programs grow by columns, rather than by rows.
     """
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, *, primal: bool = False) -> None:
         self._budget = budget
         self._shape: tuple[int, int] | None = None
+        self._ends: dict[Hashable, Any] = {}
         self.highs = highspy.Highs()  # type: ignore[no-untyped-call]
         self._set_options(_OPTIONS)
+        if primal:
+            self._set_options(_PRIMAL_OPTIONS)
         # Python runs pending signal handlers inside the callback: that is how Ctrl-C gets through to the solver. The
         # callback must not hold this object, which holds the solver: Python cannot see that circle, nor free it.
         self.highs.setCallback(_interrupt_check(budget), None)
         self.highs.startCallback(highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt)
 
-    def solve(self, program: LinearProgram) -> LpSolution | None:
+    def solve(self, program: LinearProgram, names: Names | None = None) -> LpSolution | None:
         """Return an optimal solution, or None if the budget ran out first.
+
+        With names of columns and rows, those that the last program had, too, start from where they ended there. Without
+        them a program of the same shape does.
 
         Callers use a solution as a proposal only and check what follows from it: where the solver fails on badly scaled
         numbers, what it ended with is returned.
@@ -76,12 +88,27 @@ class LpSolver:
         if self._budget.exhausted():
             return None
         self.load(program)
+        if names is not None:
+            self._start_from(names)
         status = self.optimise()
         if status == highspy.HighsModelStatus.kInterrupt:
             self._shape = None
             return None
+        if names is not None:
+            basis = self.highs.getBasis()
+            self._ends = dict(zip(names[0] + names[1], [*basis.col_status, *basis.row_status], strict=True))
         self._budget.lps += 1
         return self._answer(program)
+
+    def _start_from(self, names: Names) -> None:
+        """Columns that are new begin at their bounds, rows that are new are not binding."""
+        status = highspy.HighsBasisStatus
+        basis = highspy.HighsBasis()
+        basis.col_status = [self._ends.get(name, status.kLower) for name in names[0]]
+        basis.row_status = [self._ends.get(name, status.kBasic) for name in names[1]]
+        basis.valid = True
+        if self._ends and self.highs.setBasis(basis) == highspy.HighsStatus.kError:
+            self.highs.clearSolver()  # what was left out was needed: begin anew
 
     def _answer(self, program: LinearProgram) -> LpSolution:
         """What the solver ended with; on numbers that it cannot cope with that may be far from optimal, or nothing."""

@@ -20,8 +20,10 @@ import numpy as np
 from cobic.budget import Budget, SoftIncumbent
 from cobic.certified.aggregated import AggregatedRelaxation
 from cobic.certified.bounds import Cut
+from cobic.certified.box import BoxRelaxation
 from cobic.certified.certificate import Token, make_certificate
 from cobic.certified.soft_lp import SoftRelaxation, SoftSolution
+from cobic.certified.tangents import Tangents
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
 from cobic.repair import LARGE, climb, climb_in_batches
@@ -36,6 +38,8 @@ _SHARE_OF_GAP = 0.1
 _LEAST_TOLERANCE = 1e-3
 _ROUGHLY = (300.0, 30.0)
 _MANY_FEATURES = 100_000
+_FAR, _FAR_SHARE = 8.0, 0.005
+_MIXED = 0.5
 
 
 @dataclass
@@ -88,8 +92,13 @@ class SoftSearch:
     ) -> None:
         self._problem, self._budget, self._incumbent = problem, budget, incumbent
         self._tolerance = max(_SHARE_OF_GAP * target_gap, _LEAST_TOLERANCE)
-        many = problem.n_samples > _MANY_SAMPLES
-        self._relaxation = AggregatedRelaxation(problem, budget) if many else SoftRelaxation(problem, budget)
+        tangents = Tangents(problem)
+        self._relaxation = (
+            AggregatedRelaxation(problem, budget, tangents)
+            if problem.n_samples > _MANY_SAMPLES
+            else SoftRelaxation(problem, budget)
+        )
+        self._boxes = BoxRelaxation(problem, budget, tangents)
         self._max_programs, self._target_gap = max_programs, target_gap
         self._large = problem.n_samples * problem.n_features > LARGE
         self._cuts: list[Cut] = []
@@ -132,11 +141,11 @@ class SoftSearch:
             self._relaxation.tolerance = roughly * self._tolerance
             self._tried.clear()
             best = self._uphill_from(counts) or best
-            if best is None or self._spent():
+            if best is None or self._spent() or self._is_far(self._root):
                 break
             counts = best.solution.counts
         if best is not None:
-            if self._large:
+            if self._large or self._is_far(self._root):
                 self._round(best.solution, polish=True)
             else:
                 self._dive(best)
@@ -145,7 +154,7 @@ class SoftSearch:
         """Class by class, with growing and shrinking steps."""
         best = self._try(counts)
         step = 4
-        while best is not None and step and not self._spent():
+        while best is not None and step and not self._spent() and not self._is_far(self._root):
             moved = self._step(best, step)
             step = min(2 * step, 64) if moved is not None else step // 2
             best = moved or best
@@ -247,6 +256,8 @@ class SoftSearch:
 
     def _visit(self, node: _Node) -> bool:
         """Look at the best counts of a node, then lower its bound or split it; False if the budget ran out."""
+        if self._is_far(node):
+            return self._visit_box(node)
         counts = self._best_counts(node)
         if counts is None:
             return True  # the decided features leave no counts, or none that could be better
@@ -260,6 +271,30 @@ class SoftSearch:
             self._push(node)
         else:
             self._split(node, counts, solution)
+        return True
+
+    def _is_far(self, node: _Node) -> bool:
+        """Whether a box is so wide, and its bound so far away, that no single point of it tells much."""
+        gap = node.bound - self._incumbent.objective
+        wide = (node.high > self._low(node)).any()
+        return bool(not node.decided and wide and gap > max(_FAR, _FAR_SHARE * self._problem.n_selectable))
+
+    def _visit_box(self, node: _Node) -> bool:
+        """Bound a whole box as well as multipliers can, and split it where counts are mixed; False if out of budget."""
+        low = self._low(node)
+        solution = self._boxes.tighten(low, node.high, self._incumbent.objective)
+        if solution is None:
+            return False
+        self._append(solution.cut)
+        self._bound(node, len(self._cuts) - 1)
+        counts = np.clip(solution.counts, low, node.high)
+        self._round(SoftSolution(counts, solution.x, solution.cut))
+        if node.bound <= self._incumbent.objective:
+            self._push(node)
+            return True
+        mixed = solution.spread.max() > _MIXED
+        cls = int(solution.spread.argmax() if mixed else (node.high - low).argmax())
+        self._split_counts(node, cls, int(counts[cls]))
         return True
 
     def _solve(self, node: _Node, counts: Integers) -> SoftSolution | None:
@@ -344,22 +379,29 @@ class SoftSearch:
         low = self._low(node)
         if (low < node.high).any():
             cls = int((node.high - low).argmax())
-            at = int(min(counts[cls], node.high[cls] - 1))
-            first, second = node.high.copy(), node.low.copy()
-            first[cls], second[cls] = at, at + 1
-            node.split = ["count", cls, at]
-            boxes = ((node.low, first), (second, node.high))
-            node.children = [_Node(low, high, node.decided_in, node.decided_out) for low, high in boxes]
-        else:
-            feature = self._branching_feature(node, counts, solution)
-            if feature is None:
-                return
-            node.split = ["feature", feature]
-            box = (node.low, node.high)
-            out = _Node(*box, node.decided_in, (*node.decided_out, feature))
-            into = _Node(*box, (*node.decided_in, feature), node.decided_out)
-            node.children = [out, into]
-        for child in node.children:
+            self._split_counts(node, cls, int(counts[cls]))
+            return
+        feature = self._branching_feature(node, counts, solution)
+        if feature is None:
+            return
+        node.split = ["feature", feature]
+        box = (node.low, node.high)
+        out = _Node(*box, node.decided_in, (*node.decided_out, feature))
+        into = _Node(*box, (*node.decided_in, feature), node.decided_out)
+        self._keep_children(node, [out, into])
+
+    def _split_counts(self, node: _Node, cls: int, count: int) -> None:
+        """Split a box into one with at most some count of a class, and one with more."""
+        at = min(count, int(node.high[cls]) - 1)
+        first, second = node.high.copy(), node.low.copy()
+        first[cls], second[cls] = at, at + 1
+        node.split = ["count", cls, at]
+        boxes = ((node.low, first), (second, node.high))
+        self._keep_children(node, [_Node(low, high, node.decided_in, node.decided_out) for low, high in boxes])
+
+    def _keep_children(self, node: _Node, children: list[_Node]) -> None:
+        node.children = children
+        for child in children:
             self._bound_child(child, node)
             self._push(child)
 

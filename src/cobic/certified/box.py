@@ -1,0 +1,273 @@
+"""Multipliers that bound the objective with soft margins over a whole box of counts as well as any can.
+
+The multipliers at one point of a box may say little about others: where few features of a class are left, the best of
+them alone decide. Over the box [l, h] multipliers λ prove the bound
+
+    B(λ)  =  Σ_r max_{l_r ≤ n ≤ h_r} (n + P_r(n))  −  Σ λα,
+
+which is convex in λ. Its minimum is a linear program over mixtures: for each class r weights p_s ≥ 0, adding up to 1,
+of sets S_s of n_s features; such a mixture has Σ p_s n_s features and costs what the mean of the means over its sets
+violates. Sets come in as their class attains its maximum under the present multipliers (a sort, no data), rows as
+tangents to the cost (:mod:`cobic.certified.tangents`; two passes over the data). The counts that are mixed tell where
+to split the box.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cobic.budget import Budget
+from cobic.certified.bounds import Cut
+from cobic.certified.tangents import Tangent, Tangents
+from cobic.matrix import Floats, Integers
+from cobic.problem import Problem
+from cobic.program import LinearProgram
+from cobic.lp import LpSolver, Names
+
+_ROUNDS = 60
+_PRICING = 200
+_SHARE_OF_GAP = 0.05
+_SLOW, _PATIENCE = 0.02, 4
+_MOST_SETS = 400
+_SET_BYTES = 1 << 26
+_TINY = 1e-9
+_IDLE = 6
+
+
+@dataclass(eq=False)
+class _Set:
+    """Features of one class, and their mean in each tangent."""
+
+    cls: int
+    features: Integers
+    last_used: int
+    means: dict[Tangent, float] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return int(self.features.size)
+
+    def value(self, scores: Floats) -> float:
+        """What it adds to the bound under some scores."""
+        return self.size + float(scores[self.features].mean())
+
+    def mean(self, tangent: Tangent) -> float:
+        if tangent not in self.means:
+            self.means[tangent] = float(np.add.reduce(tangent.scores[self.features])) / self.size
+        return self.means[tangent]
+
+
+@dataclass(frozen=True)
+class BoxSolution:
+    """What is best known about a box.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (k,)
+        Mean counts of the mixture, rounded.
+    spread : ndarray of shape (k,)
+        How far, on the average, the mixed counts are from their mean.
+    x : ndarray of shape (n_features,)
+        How much of each feature the mixture has, about.
+    cut : Cut
+        The multipliers.
+    """
+
+    counts: Integers
+    spread: Floats
+    x: Floats
+    cut: Cut
+
+
+class BoxRelaxation:
+    """Solves the relaxation with soft margins over one box of counts after another.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem with a finite `slack_penalty`.
+    budget : Budget
+        When to stop.
+    tangents : Tangents
+        What is known about the cost of violations; it is added to.
+    """
+
+    def __init__(self, problem: Problem, budget: Budget, tangents: Tangents) -> None:
+        self._problem, self._budget, self._tangents = problem, budget, tangents
+        self._solver = LpSolver(budget, primal=True)
+        self._sets: list[_Set] = []
+        self._most_sets = int(np.clip(_SET_BYTES // (4 * problem.n_features), 8, _MOST_SETS)) * problem.n_classes
+        self._classes = range(problem.n_classes)
+        self._round = 0
+
+    def tighten(self, low: Integers, high: Integers, enough: float) -> BoxSolution | None:
+        """Find the multipliers with the least bound over a box; None if the budget ran out.
+
+        Parameters
+        ----------
+        low, high : ndarray of shape (k,)
+            The box.
+        enough : float
+            A bound as low as this need not be lowered any more.
+        """
+        found: _Mixture | None = None
+        best, at_best = -np.inf, None
+        slow = 0
+        for _ in range(_ROUNDS):
+            mixture = self._mixture(low, high, enough)
+            if mixture is None:
+                break
+            if found is None or mixture.bound < found.bound:
+                faster = found is None or found.bound - mixture.bound > _SLOW * (found.bound - enough)
+                found = mixture
+            else:
+                faster = False
+            slow = 0 if faster else slow + 1
+            if found.bound <= enough or slow >= _PATIENCE or self._budget.exhausted():
+                break
+            here = (mixture.weights, mixture.total)
+            point = here if at_best is None else (0.5 * (here[0] + at_best[0]), 0.5 * (here[1] + at_best[1]))
+            cost, news = self._tangents.look(point[0], mixture.weights, mixture.cost)
+            if not news and at_best is not None:
+                point = here
+                cost, news = self._tangents.look(point[0], mixture.weights, mixture.cost)
+            if point[1] - cost > best:
+                best, at_best = point[1] - cost, point
+            if not news or found.bound - best <= _SHARE_OF_GAP * (found.bound - enough):
+                break
+        return None if found is None else self._solution(found)
+
+    def _solution(self, found: "_Mixture") -> BoxSolution:
+        k = self._problem.n_classes
+        sizes = np.array([each.size for each in found.sets], dtype=np.float64)
+        classes = np.array([each.cls for each in found.sets])
+        mean = np.bincount(classes, found.shares * sizes, minlength=k)
+        spread = np.bincount(classes, found.shares * np.abs(sizes - mean[classes]), minlength=k)
+        counts = np.round(mean).astype(np.int64)
+        per_feature = np.maximum(mean, 1.0)[self._problem.feature_classes]
+        x = np.minimum(found.weights * per_feature, 1.0)
+        return BoxSolution(counts, spread, x, Cut(self._problem, self._tangents.multipliers(found.active), counts))
+
+    def _mixture(self, low: Integers, high: Integers, enough: float) -> "_Mixture | None":
+        """The best mixture as far as the tangents at hand know, and the multipliers with the least bound.
+
+        Sets come in by multipliers half way between those of the program and the best so far: the first swing.
+        """
+        sets = [each for each in self._sets if low[each.cls] <= each.size <= high[each.cls]]
+        missing = set(self._classes) - {each.cls for each in sets}
+        if missing:
+            nothing = np.zeros(self._problem.n_features)
+            sets += [each for each in self._best_sets(nothing, low, high)[0] if each.cls in missing]
+        rows = self._tangents.rows
+        offsets = np.array([tangent.offset for tangent in rows])
+        means = self._means(sets, rows)
+        centre, bound = None, np.inf
+        for _ in range(_PRICING):
+            solution = self._solver.solve(self._program(sets, means, rows), self._names(sets, rows))
+            if solution is None:
+                return None
+            duals, values = np.maximum(solution.duals[: len(rows)], 0.0), -solution.duals[len(rows) :]
+            scores = self._scores(duals, rows)
+            incoming: list[_Set] = []
+            for trial in (duals,) if centre is None else (0.5 * (duals + centre), duals):
+                best, reached = self._best_sets(self._scores(trial, rows), low, high)
+                if reached - float(trial @ offsets) < bound:
+                    centre, bound = trial, reached - float(trial @ offsets)
+                tolerance = 1e-6 * (1.0 + np.abs(values).sum())
+                incoming = [each for each in best if each.value(scores) > values[each.cls] + tolerance]
+                if incoming:
+                    break
+            below = float(values.sum() - duals @ offsets)
+            if not incoming or bound <= enough or bound - below <= _SHARE_OF_GAP * (bound - enough):
+                break
+            sets += incoming
+            means = np.concatenate([means, self._means(incoming, rows)])
+        shares = np.clip(solution.x[: len(solution.x) - self._tangents.n_groups], 0.0, 1.0)
+        self._round += 1
+        weights = np.zeros(self._problem.n_features)
+        for each, share in zip(sets, shares, strict=False):
+            if share > _TINY:
+                weights[each.features] += share / each.size
+                each.last_used = self._round
+        self._keep(sets)
+        cost = float(solution.x[shares.size :].sum())
+        return _Mixture(sets[: shares.size], shares, weights, cost, bound, self._tangents.use(centre))
+
+    def _scores(self, duals: Floats, rows: Sequence[Tangent]) -> Floats:
+        scores = np.zeros(self._problem.n_features)
+        for place in np.flatnonzero(duals):
+            scores += duals[place] * rows[place].scores
+        return scores
+
+    def _best_sets(self, scores: Floats, low: Integers, high: Integers) -> tuple[list[_Set], float]:
+        """For each class the set in the box that adds most to the bound; what they add in all."""
+        found, total = [], 0.0
+        for cls, members in enumerate(self._problem.features_of_class):
+            order = np.lexsort((-scores[members], ~self._problem.required[members]))
+            counts = np.arange(low[cls], high[cls] + 1)
+            values = counts + np.cumsum(scores[members[order]])[counts - 1] / counts
+            best = int(values.argmax())
+            found.append(_Set(cls, members[order[: counts[best]]], self._round))
+            total += float(values[best])
+        return found, total
+
+    @staticmethod
+    def _means(sets: Sequence[_Set], rows: Sequence[Tangent]) -> Floats:
+        """Mean score of each set in each row."""
+        return np.array([[each.mean(tangent) for tangent in rows] for each in sets]).reshape(len(sets), len(rows))
+
+    def _program(self, sets: Sequence[_Set], means: Floats, rows: Sequence[Tangent]) -> LinearProgram:
+        """The program over some sets and rows, with a column for the cost of each group of samples."""
+        n_rows, n_groups, n_classes = len(rows), self._tangents.n_groups, self._problem.n_classes
+        block = np.concatenate([means, np.ones((len(sets), 1))], axis=1)
+        places = np.empty(block.shape, dtype=np.int32)
+        places[:, :n_rows] = np.arange(n_rows)
+        places[:, n_rows] = n_rows + np.array([each.cls for each in sets])
+        group = np.array([tangent.group for tangent in rows], dtype=np.int64)
+        order = np.argsort(group, kind="stable")
+        lengths = np.concatenate([np.full(len(sets), n_rows + 1), np.bincount(group, minlength=n_groups)])
+        offsets = np.array([tangent.offset for tangent in rows])
+        return LinearProgram(
+            starts=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32),
+            rows=np.concatenate([places.ravel(), order]).astype(np.int32),
+            values=np.concatenate([block.ravel(), np.ones(n_rows)]),
+            gain=np.concatenate([[float(each.size) for each in sets], -np.ones(n_groups)]),
+            lower=np.zeros(len(sets) + n_groups),
+            upper=np.full(len(sets) + n_groups, np.inf),
+            row_lower=np.concatenate([offsets, np.ones(n_classes)]),
+            row_upper=np.concatenate([np.full(n_rows, np.inf), np.ones(n_classes)]),
+        )
+
+    def _names(self, sets: Sequence[_Set], rows: Sequence[Tangent]) -> Names:
+        """What stays the same from one program to the next."""
+        return [*sets, *range(self._tangents.n_groups)], [*rows, *(("class", cls) for cls in self._classes)]
+
+    def _keep(self, sets: list[_Set]) -> None:
+        """Keep sets for the next box, those first that were of use last; forget tangents that are gone."""
+        recent = {each for each in (*self._sets, *sets) if each.last_used >= self._round - _IDLE}
+        self._sets = sorted(recent, key=lambda each: each.last_used)[-self._most_sets :]
+        rows = set(self._tangents.rows)
+        for each in self._sets:
+            each.means = {tangent: mean for tangent, mean in each.means.items() if tangent in rows}
+
+
+@dataclass(frozen=True)
+class _Mixture:
+    """A solution of the program.
+
+    The sets with their shares, the weights of features, what the program says about their cost, and the best bound with
+    the weights of its tangents.
+    """
+
+    sets: list[_Set]
+    shares: Floats
+    weights: Floats
+    cost: float
+    bound: float
+    active: Sequence[tuple[Tangent, float]]
+
+    @property
+    def total(self) -> float:
+        """How many features it has."""
+        return float(sum(share * each.size for each, share in zip(self.sets, self.shares, strict=True)))
