@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import cobic
 from cobic.budget import Budget, Incumbent
-from cobic.certified import aggregated, bounds, branching, coarse, columns, search, soft
+from cobic.certified import bounds, branching, coarse, columns, search, soft, tangents
 from cobic.certified.aggregated import AggregatedRelaxation
 from cobic.certified.bounds import Cut, RangeMaxima
 from cobic.certified.columns import ColumnSearch
@@ -39,7 +39,7 @@ def aggregate(monkeypatch):
     monkeypatch.setattr(soft, "_MANY_SAMPLES", 0)
     monkeypatch.setattr(soft, "LARGE", 0)
     monkeypatch.setattr("cobic.methods.certified.LARGE", 0)
-    monkeypatch.setattr(aggregated, "_GROUPS", 3)
+    monkeypatch.setattr(tangents, "_GROUPS", 3)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
@@ -72,8 +72,8 @@ def noisy(request):
 def test_rows_that_add_up_samples_reach_the_cost_of_a_row_for_each(noisy, share):
     counts = np.maximum(1, (share * noisy.feature_class_sizes).astype(int))
     found = []
-    for kind in (SoftRelaxation, AggregatedRelaxation):
-        relaxation = kind(noisy, no_limit(noisy))
+    budget = no_limit(noisy)
+    for relaxation in (SoftRelaxation(noisy, budget), AggregatedRelaxation(noisy, budget, tangents.Tangents(noisy))):
         relaxation.tolerance = 1e-6
         solution = relaxation.minimise_violation(counts, nobody(noisy), nobody(noisy))
         found.append(float(solution.cut.values(counts[None, :])[0]))
@@ -86,13 +86,14 @@ def test_rows_that_add_up_samples_reach_the_cost_of_a_row_for_each(noisy, share)
 
 
 def test_rows_found_at_some_counts_serve_at_others(noisy):
-    relaxation = AggregatedRelaxation(noisy, no_limit(noisy))
+    found = tangents.Tangents(noisy)
+    relaxation = AggregatedRelaxation(noisy, no_limit(noisy), found)
     relaxation.tolerance = 0.01
     looks = []
     for less in (10, 9, 8):
-        before = relaxation._round
+        before = found._round
         relaxation.minimise_violation(noisy.feature_class_sizes - less, nobody(noisy), nobody(noisy))
-        looks.append(relaxation._round - before)
+        looks.append(found._round - before)
     assert looks[0] > 2 * max(looks[1:])
 
 

@@ -19,6 +19,7 @@ _PAIRED = 48
 _EXCHANGES = 60
 _LEAST_STEP = 1e-12
 _GROWTHS = 4
+_BATCH = 16
 _LARGEST_BLOCK = 1 << 21
 LARGE = 1 << 24  # cells: beyond them a pass for every single move takes too long
 
@@ -306,7 +307,34 @@ def climb_in_batches(problem: Problem, support: Bools, budget: Budget) -> Bools:
         else:
             selection.support, selection.sums, selection.counts = before
             batch //= 4
+    _climb_by_several(selection, objective, budget)
     return selection.support
+
+
+def _climb_by_several(selection: _Selection, objective: float, budget: Budget) -> None:
+    """Toggle, several at a time, features that are known to raise the objective each for itself."""
+    batch, none = _BATCH, np.zeros(1)
+    while not budget.exhausted():
+        candidates = _best(_soft_gains(selection), _n_candidates(selection.problem))
+        if candidates.size == 0:
+            return
+        change = np.where(selection.support[candidates], -1.0, 1.0) * selection.sizes[candidates]
+        each = _soft_objective(selection, selection.margins_after(candidates), change)
+        rising = np.flatnonzero(each > objective + _LEAST_STEP * max(1.0, abs(objective)))
+        if rising.size == 0:
+            return
+        order = rising[np.lexsort((candidates[rising], -each[rising]))]
+        before = (selection.support.copy(), selection.sums.copy(), selection.counts.copy())
+        selection.toggle_all(candidates[order[:batch]])
+        after = -np.inf
+        if selection.counts.all():
+            after = float(_soft_objective(selection, selection.margins()[:, :, None], none)[0])
+        if after >= each[order[0]]:
+            objective, batch = after, 2 * batch
+            continue
+        selection.support, selection.sums, selection.counts = before
+        selection.toggle(int(candidates[order[0]]))
+        objective, batch = float(each[order[0]]), max(1, batch // 4)
 
 
 def _soft_objective(selection: _Selection, margins: Floats, change: Floats | Integers) -> Floats:

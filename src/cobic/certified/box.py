@@ -20,18 +20,18 @@ import numpy as np
 from cobic.budget import Budget
 from cobic.certified.bounds import Cut
 from cobic.certified.tangents import Tangent, Tangents
+from cobic.lp import LpSolver, Names
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
 from cobic.program import LinearProgram
-from cobic.lp import LpSolver, Names
 
-_ROUNDS = 60
+_ROUNDS = 6
 _PRICING = 200
 _SHARE_OF_GAP = 0.05
 _SLOW, _PATIENCE = 0.02, 4
 _MOST_SETS = 400
 _SET_BYTES = 1 << 26
-_TINY = 1e-9
+_TINY, _TINY_GAIN = 1e-9, 1e-6
 _IDLE = 6
 
 
@@ -72,12 +72,34 @@ class BoxSolution:
         How much of each feature the mixture has, about.
     cut : Cut
         The multipliers.
+    done : bool
+        Whether these are about the best; otherwise it is worth the while to go on.
     """
 
     counts: Integers
     spread: Floats
     x: Floats
     cut: Cut
+    done: bool
+
+
+@dataclass
+class _State:
+    """How far a box has got: its bound, and the best point that was looked at with its value."""
+
+    low: Integers
+    high: Integers
+    bound: float = np.inf
+    best: float = -np.inf
+    at: tuple[Floats, float] | None = None
+    slow: int = 0
+
+    def stands_still(self, bound: float, enough: float) -> bool:
+        """Take note of a bound; tells whether it has hardly been lowered for some time."""
+        faster = self.bound - bound > _SLOW * (bound - enough)
+        self.slow = 0 if faster else self.slow + 1
+        self.bound = min(self.bound, bound)
+        return self.slow >= _PATIENCE
 
 
 class BoxRelaxation:
@@ -98,83 +120,74 @@ class BoxRelaxation:
         self._solver = LpSolver(budget, primal=True)
         self._sets: list[_Set] = []
         self._most_sets = int(np.clip(_SET_BYTES // (4 * problem.n_features), 8, _MOST_SETS)) * problem.n_classes
+        self._state = _State(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._classes = range(problem.n_classes)
         self._round = 0
 
     def tighten(self, low: Integers, high: Integers, enough: float) -> BoxSolution | None:
-        """Find the multipliers with the least bound over a box; None if the budget ran out.
+        """Lower the bound over a box by some rounds; None if the budget ran out.
 
         Parameters
         ----------
         low, high : ndarray of shape (k,)
-            The box.
+            The box. Called again with the same one, it goes on where it was.
         enough : float
             A bound as low as this need not be lowered any more.
         """
-        found: _Mixture | None = None
-        best, at_best = -np.inf, None
-        slow = 0
+        if not (np.array_equal(self._state.low, low) and np.array_equal(self._state.high, high)):
+            self._state = _State(low, high)
+        found, done = None, False
         for _ in range(_ROUNDS):
             mixture = self._mixture(low, high, enough)
             if mixture is None:
                 break
-            if found is None or mixture.bound < found.bound:
-                faster = found is None or found.bound - mixture.bound > _SLOW * (found.bound - enough)
-                found = mixture
-            else:
-                faster = False
-            slow = 0 if faster else slow + 1
-            if found.bound <= enough or slow >= _PATIENCE or self._budget.exhausted():
+            found = mixture if found is None or mixture.bound < found.bound else found
+            done = self._state.stands_still(found.bound, enough) or found.bound <= enough or self._look(mixture, enough)
+            if done or self._budget.exhausted():
                 break
-            here = (mixture.weights, mixture.total)
-            point = here if at_best is None else (0.5 * (here[0] + at_best[0]), 0.5 * (here[1] + at_best[1]))
-            cost, news = self._tangents.look(point[0], mixture.weights, mixture.cost)
-            if not news and at_best is not None:
-                point = here
-                cost, news = self._tangents.look(point[0], mixture.weights, mixture.cost)
-            if point[1] - cost > best:
-                best, at_best = point[1] - cost, point
-            if not news or found.bound - best <= _SHARE_OF_GAP * (found.bound - enough):
-                break
-        return None if found is None else self._solution(found)
+        return None if found is None else self._solution(found, done=done)
 
-    def _solution(self, found: "_Mixture") -> BoxSolution:
-        k = self._problem.n_classes
-        sizes = np.array([each.size for each in found.sets], dtype=np.float64)
-        classes = np.array([each.cls for each in found.sets])
-        mean = np.bincount(classes, found.shares * sizes, minlength=k)
-        spread = np.bincount(classes, found.shares * np.abs(sizes - mean[classes]), minlength=k)
+    def _look(self, mixture: "_Mixture", enough: float) -> bool:
+        """Ask the data half way between a mixture and the best so far; tells whether there is nothing to be gained."""
+        state = self._state
+        here = (mixture.weights(self._problem.n_features), mixture.total)
+        point = here if state.at is None else (0.5 * (here[0] + state.at[0]), 0.5 * (here[1] + state.at[1]))
+        cost, news = self._tangents.look(point[0], here[0], mixture.cost)
+        if not news and state.at is not None:
+            point = here
+            cost, news = self._tangents.look(point[0], here[0], mixture.cost)
+        if point[1] - cost > state.best:
+            state.best, state.at = point[1] - cost, point
+        return not news or state.bound - state.best <= _SHARE_OF_GAP * (state.bound - enough)
+
+    def _solution(self, found: "_Mixture", *, done: bool) -> BoxSolution:
+        mean, spread = found.spread(self._problem.n_classes)
         counts = np.round(mean).astype(np.int64)
-        per_feature = np.maximum(mean, 1.0)[self._problem.feature_classes]
-        x = np.minimum(found.weights * per_feature, 1.0)
-        return BoxSolution(counts, spread, x, Cut(self._problem, self._tangents.multipliers(found.active), counts))
+        x = np.minimum(found.weights(self._problem.n_features) * mean[self._problem.feature_classes], 1.0)
+        cut = Cut(self._problem, self._tangents.multipliers(found.active), counts)
+        return BoxSolution(counts, spread, x, cut, done)
 
     def _mixture(self, low: Integers, high: Integers, enough: float) -> "_Mixture | None":
         """The best mixture as far as the tangents at hand know, and the multipliers with the least bound.
 
         Sets come in by multipliers half way between those of the program and the best so far: the first swing.
         """
-        sets = [each for each in self._sets if low[each.cls] <= each.size <= high[each.cls]]
-        missing = set(self._classes) - {each.cls for each in sets}
-        if missing:
-            nothing = np.zeros(self._problem.n_features)
-            sets += [each for each in self._best_sets(nothing, low, high)[0] if each.cls in missing]
+        sets = self._first_sets(low, high)
         rows = self._tangents.rows
         offsets = np.array([tangent.offset for tangent in rows])
         means = self._means(sets, rows)
-        centre, bound = None, np.inf
+        centre, bound, last = np.zeros(len(rows)), np.inf, None
         for _ in range(_PRICING):
             solution = self._solver.solve(self._program(sets, means, rows), self._names(sets, rows))
             if solution is None:
-                return None
+                break
+            last = (solution.x, len(sets))
             duals, values = np.maximum(solution.duals[: len(rows)], 0.0), -solution.duals[len(rows) :]
-            scores = self._scores(duals, rows)
-            incoming: list[_Set] = []
-            for trial in (duals,) if centre is None else (0.5 * (duals + centre), duals):
+            scores, tolerance = self._scores(duals, rows), _TINY_GAIN * (1.0 + float(np.abs(values).sum()))
+            for trial in (0.5 * (duals + centre), duals) if np.isfinite(bound) else (duals,):
                 best, reached = self._best_sets(self._scores(trial, rows), low, high)
                 if reached - float(trial @ offsets) < bound:
                     centre, bound = trial, reached - float(trial @ offsets)
-                tolerance = 1e-6 * (1.0 + np.abs(values).sum())
                 incoming = [each for each in best if each.value(scores) > values[each.cls] + tolerance]
                 if incoming:
                     break
@@ -183,20 +196,26 @@ class BoxRelaxation:
                 break
             sets += incoming
             means = np.concatenate([means, self._means(incoming, rows)])
-        shares = np.clip(solution.x[: len(solution.x) - self._tangents.n_groups], 0.0, 1.0)
+        if last is None:
+            return None
+        x, n_sets = last
         self._round += 1
-        weights = np.zeros(self._problem.n_features)
-        for each, share in zip(sets, shares, strict=False):
-            if share > _TINY:
-                weights[each.features] += share / each.size
-                each.last_used = self._round
+        used = [(each, float(share)) for each, share in zip(sets[:n_sets], x[:n_sets], strict=True) if share > _TINY]
+        for each, _ in used:
+            each.last_used = self._round
         self._keep(sets)
-        cost = float(solution.x[shares.size :].sum())
-        return _Mixture(sets[: shares.size], shares, weights, cost, bound, self._tangents.use(centre))
+        return _Mixture(used, float(x[n_sets:].sum()), bound, self._tangents.use(centre))
+
+    def _first_sets(self, low: Integers, high: Integers) -> list[_Set]:
+        """Those at hand that are in the box, at least one for each class."""
+        sets = [each for each in self._sets if low[each.cls] <= each.size <= high[each.cls]]
+        missing = set(self._classes) - {each.cls for each in sets}
+        largest, _ = self._best_sets(np.zeros(self._problem.n_features), low, high) if missing else ([], 0.0)
+        return sets + [each for each in largest if each.cls in missing]
 
     def _scores(self, duals: Floats, rows: Sequence[Tangent]) -> Floats:
         scores = np.zeros(self._problem.n_features)
-        for place in np.flatnonzero(duals):
+        for place in np.flatnonzero(duals).tolist():
             scores += duals[place] * rows[place].scores
         return scores
 
@@ -256,18 +275,32 @@ class BoxRelaxation:
 class _Mixture:
     """A solution of the program.
 
-    The sets with their shares, the weights of features, what the program says about their cost, and the best bound with
-    the weights of its tangents.
+    The sets that it mixes with their shares, what the program says about their cost, and the best bound with the
+    weights of its tangents.
     """
 
-    sets: list[_Set]
-    shares: Floats
-    weights: Floats
+    shares: list[tuple[_Set, float]]
     cost: float
     bound: float
     active: Sequence[tuple[Tangent, float]]
 
+    def weights(self, n_features: int) -> Floats:
+        """Weight of each feature in the mean of its class."""
+        weights = np.zeros(n_features)
+        for each, share in self.shares:
+            weights[each.features] += share / each.size
+        return weights
+
     @property
     def total(self) -> float:
         """How many features it has."""
-        return float(sum(share * each.size for each, share in zip(self.sets, self.shares, strict=True)))
+        return sum(share * each.size for each, share in self.shares)
+
+    def spread(self, n_classes: int) -> tuple[Floats, Floats]:
+        """Mean count of each class, and how far the mixed counts are from it on the average."""
+        mean, spread = np.zeros(n_classes), np.zeros(n_classes)
+        for each, share in self.shares:
+            mean[each.cls] += share * each.size
+        for each, share in self.shares:
+            spread[each.cls] += share * abs(each.size - mean[each.cls])
+        return mean, spread

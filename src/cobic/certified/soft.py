@@ -4,11 +4,12 @@ First the relaxation is followed uphill from the counts of a good selection: the
 bound the objective at all others, too, because there n_r + P_r(n_r) is largest in every class. From there dives look
 for a selection: fix one fractional feature after the other.
 
-Any multipliers bound the objective over a box of counts, class by class (:mod:`cobic.certified.bounds`). The box with
-the largest bound is looked at where that bound is attained: the relaxation there gives better multipliers and a
-fractional selection to round. Where it does not lower the bound, the box is split at the point, and a single point on
-the features that are fractional. Nothing is left when all bounds are down to the best selection; until then the largest
-of them is the proven bound.
+Any multipliers bound the objective over a box of counts, class by class (:mod:`cobic.certified.bounds`). While the
+largest bound of a box is far from the best objective, the multipliers that are best for the box as a whole are sought
+(:mod:`cobic.certified.box`). Near it, the box is looked at where its bound is attained: the relaxation there gives
+better multipliers and a fractional selection to round. What does not get lower is split by counts, and a single point
+on the features that are fractional. Nothing is left when all bounds are down to the best selection; until then the
+largest of them is the proven bound.
 """
 
 import heapq
@@ -38,7 +39,7 @@ _SHARE_OF_GAP = 0.1
 _LEAST_TOLERANCE = 1e-3
 _ROUGHLY = (300.0, 30.0)
 _MANY_FEATURES = 100_000
-_FAR, _FAR_SHARE = 8.0, 0.005
+_FAR = 1.0
 _MIXED = 0.5
 
 
@@ -145,7 +146,7 @@ class SoftSearch:
                 break
             counts = best.solution.counts
         if best is not None:
-            if self._large or self._is_far(self._root):
+            if self._large or isinstance(self._relaxation, AggregatedRelaxation):
                 self._round(best.solution, polish=True)
             else:
                 self._dive(best)
@@ -276,8 +277,9 @@ class SoftSearch:
     def _is_far(self, node: _Node) -> bool:
         """Whether a box is so wide, and its bound so far away, that no single point of it tells much."""
         gap = node.bound - self._incumbent.objective
-        wide = (node.high > self._low(node)).any()
-        return bool(not node.decided and wide and gap > max(_FAR, _FAR_SHARE * self._problem.n_selectable))
+        width = node.high - self._low(node)
+        wide = width.min() >= 0 and width.max() > 0
+        return bool(not node.decided and wide and gap > _FAR)
 
     def _visit_box(self, node: _Node) -> bool:
         """Bound a whole box as well as multipliers can, and split it where counts are mixed; False if out of budget."""
@@ -289,7 +291,7 @@ class SoftSearch:
         self._bound(node, len(self._cuts) - 1)
         counts = np.clip(solution.counts, low, node.high)
         self._round(SoftSolution(counts, solution.x, solution.cut))
-        if node.bound <= self._incumbent.objective:
+        if not solution.done or node.bound <= self._incumbent.objective:
             self._push(node)
             return True
         mixed = solution.spread.max() > _MIXED
