@@ -37,8 +37,7 @@ def nobody(problem):
 def aggregate(monkeypatch):
     """Rows that add up samples, and features moved in batches, however small the data are."""
     monkeypatch.setattr(soft, "_MANY_SAMPLES", 0)
-    monkeypatch.setattr(soft, "LARGE", 0)
-    monkeypatch.setattr("cobic.methods.certified.LARGE", 0)
+    monkeypatch.setattr("cobic.repair._LARGE", 0)
     monkeypatch.setattr(tangents, "_GROUPS", 3)
 
 

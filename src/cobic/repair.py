@@ -21,7 +21,8 @@ _LEAST_STEP = 1e-12
 _GROWTHS = 4
 _BATCH = 16
 _LARGEST_BLOCK = 1 << 21
-LARGE = 1 << 24  # cells: beyond them a pass for every single move takes too long
+_LARGE = 1 << 24  # cells: beyond them a pass for every single move takes too long
+_MANY_COMPARISONS = 10_000  # and so do the margins after each move that is looked at
 
 
 class _Selection:
@@ -335,6 +336,12 @@ def _climb_by_several(selection: _Selection, objective: float, budget: Budget) -
         selection.support, selection.sums, selection.counts = before
         selection.toggle(int(candidates[order[0]]))
         objective, batch = float(each[order[0]]), max(1, batch // 4)
+
+
+def is_large(problem: Problem) -> bool:
+    """Whether features had better be moved many at a time."""
+    many_cells = problem.n_samples * problem.n_features > _LARGE
+    return many_cells or problem.comparisons.other.size > _MANY_COMPARISONS
 
 
 def _soft_objective(selection: _Selection, margins: Floats, change: Floats | Integers) -> Floats:

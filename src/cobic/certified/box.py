@@ -27,7 +27,7 @@ from cobic.program import LinearProgram
 
 _ROUNDS = 6
 _PRICING = 200
-_SHARE_OF_GAP = 0.05
+_SHARE_OF_GAP, _PRICED = 0.05, 0.2
 _SLOW, _PATIENCE = 0.02, 4
 _MOST_SETS = 400
 _SET_BYTES = 1 << 26
@@ -192,7 +192,7 @@ class BoxRelaxation:
                 if incoming:
                     break
             below = float(values.sum() - duals @ offsets)
-            if not incoming or bound <= enough or bound - below <= _SHARE_OF_GAP * (bound - enough):
+            if not incoming or bound <= enough or bound - below <= _PRICED * (bound - enough):
                 break
             sets += incoming
             means = np.concatenate([means, self._means(incoming, rows)])

@@ -27,7 +27,7 @@ from cobic.certified.soft_lp import SoftRelaxation, SoftSolution
 from cobic.certified.tangents import Tangents
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
-from cobic.repair import LARGE, climb, climb_in_batches
+from cobic.repair import climb, climb_in_batches, is_large
 
 _RECENT_CUTS = 10
 _UPHILL_CUTS = 40
@@ -101,7 +101,7 @@ class SoftSearch:
         )
         self._boxes = BoxRelaxation(problem, budget, tangents)
         self._max_programs, self._target_gap = max_programs, target_gap
-        self._large = problem.n_samples * problem.n_features > LARGE
+        self._large = is_large(problem)
         self._cuts: list[Cut] = []
         self._root = _Node(np.maximum(problem.required_sizes, 1), problem.feature_class_sizes)
         self._heap: list[tuple[float, int, _Node]] = []

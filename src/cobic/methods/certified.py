@@ -27,7 +27,7 @@ from cobic.matrix import Bools, Floats
 from cobic.methods.fixed_point import iterate
 from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
-from cobic.repair import LARGE, climb, climb_in_batches, grow, raise_margin, repair
+from cobic.repair import climb, climb_in_batches, grow, is_large, raise_margin, repair
 
 _STARTING_PROGRAMS = 8
 _PROGRAMS = 14_000
@@ -120,7 +120,7 @@ def _solve_soft(
     problem: Problem, budget: Budget, max_programs: int, target_gap: float, start: Sequence[Bools]
 ) -> Outcome:
     incumbent = SoftIncumbent(problem, budget)
-    large = problem.n_samples * problem.n_features > LARGE
+    large = is_large(problem)
     for support in [*start[:1], *_consistent(problem, budget), problem.selectable]:
         incumbent.offer(support)
         better = climb_in_batches(problem, support, budget) if large else climb(problem, support, budget, _MOVES)
