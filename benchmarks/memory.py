@@ -41,6 +41,8 @@ SOLVING = (
     Case(20_000, 2000, n_classes=5, density=0.05),
     Case(5000, 20_000, n_classes=5, density=0.05),
     Case(1000, 2000, n_classes=8, density=0.05, soft=True),
+    Case(100, 200_000, soft=True),
+    Case(20_000, 4000, n_classes=4, density=0.05, soft=True),
 )
 READING = (
     Case(200, 50_000, file="npy"),
@@ -81,6 +83,7 @@ def _solve(item: tuple[Case, Path]) -> tuple[int, int]:
     _load_libraries()
     data = _data(case)
     problem = data.problem(**({"slack_penalty": "auto"} if case.soft else {}))
+    problem = problem.softened(10 * problem.slack_penalty) if case.soft else problem
     estimated = cobic.estimate_memory(problem).needed
     before = _fresh_peak()
     cobic.solve(problem, time_limit=case.seconds)

@@ -122,10 +122,24 @@ def dense_file(folder, form):
 def test_the_size_of_a_dense_file_is_known_before_it_is_read(tmp_path, all_sizes, form):
     estimate = cobic.estimate_memory(dense_file(tmp_path, form))
     assert estimate.shape == SHAPE
-    size = (8 if form == "parquet" else 4) * SHAPE[0] * SHAPE[1]
-    assert estimate.matrix == size
-    assert estimate.reading > size
+    cells = SHAPE[0] * SHAPE[1]
+    assert estimate.matrix == (8 if form == "parquet" else 4) * cells
+    assert estimate.reading == (24 * cells + 12_000 * SHAPE[1] if form == "parquet" else 4 * cells + 300 * sum(SHAPE))
     assert estimate.needed >= estimate.reading
+
+
+@pytest.mark.parametrize(("kind", "held", "copied"), [("<f4", 4, 0), (">f4", 4, 4), ("<i8", 8, 8), ("u1", 1, 0)])
+def test_numbers_that_are_not_kept_as_they_are_take_room_for_both(tmp_path, all_sizes, kind, held, copied):
+    np.save(tmp_path / "data.npy", np.ones(SHAPE, dtype=kind))
+    estimate = cobic.estimate_memory(tmp_path / "data.npy")
+    assert estimate.matrix == held * SHAPE[0] * SHAPE[1]
+    assert estimate.reading == (held + copied) * SHAPE[0] * SHAPE[1] + 300 * sum(SHAPE)
+
+
+def test_soft_margins_take_more():
+    data = cobic.datasets.make_expression(200, seed=1)
+    hard, soft = (cobic.estimate_memory(data.problem(slack_penalty=price)).needed for price in (float("inf"), 1.0))
+    assert soft == hard + 600 * (8 + 4) * 200
 
 
 @pytest.mark.parametrize("form", ["h5ad", "zarr"])

@@ -68,9 +68,8 @@ class LpSolver:
         self._shape: tuple[int, int] | None = None
         self._ends: dict[Hashable, Any] = {}
         self.highs = highspy.Highs()  # type: ignore[no-untyped-call]
-        self._set_options(_OPTIONS)
-        if primal:
-            self._set_options(_PRIMAL_OPTIONS)
+        self._options = {**_OPTIONS, **(_PRIMAL_OPTIONS if primal else {})}
+        self._set_options(self._options)
         # Python runs pending signal handlers inside the callback: that is how Ctrl-C gets through to the solver. The
         # callback must not hold this object, which holds the solver: Python cannot see that circle, nor free it.
         self.highs.setCallback(_interrupt_check(budget), None)
@@ -145,7 +144,7 @@ class LpSolver:
         self.highs.clearSolver()
         self._set_options(_CAREFUL_OPTIONS)
         status = self._run()
-        self._set_options(_OPTIONS)
+        self._set_options(self._options)
         return status
 
     def _set_options(self, options: dict[str, bool | int | str]) -> None:

@@ -21,6 +21,7 @@ _PER_FEATURE_AND_CLASS = 100
 _PER_SAMPLE_AND_CLASS = 1000
 _PER_ENTRY, _MOST_ENTRIES = 60, 1 << 22  # of the linear program
 _IN_PLAY = 500  # features in it, where all would be too many entries
+_FEWEST_ROWS, _MOST_ROWS, _ALL_ROWS, _ALL_SETS = 32, 600, 1 << 27, 1 << 27  # of soft margins
 _SHARE_OF_COLUMNS, _MOST_OF_COLUMNS = 0.3, 1 << 28  # features that are kept at hand
 
 
@@ -103,13 +104,15 @@ def estimate_memory(data: Any, *, n_classes: int = 2) -> MemoryEstimate:
         return _of_file(found, n_classes)
     if isinstance(data, Dataset):
         data, n_classes = data.X, max(n_classes, len(data.class_sizes))
+    soft = isinstance(data, Problem) and data.soft
     if isinstance(data, Problem):
         data, n_classes = data.matrix, len(data.classes)
     n_samples, n_features = data.shape
     size = _bytes_of(data)
     shape = (int(n_samples), int(n_features))
     stored_size = size or shape[0] * shape[1] * 4
-    return MemoryEstimate(shape, size, 0, size + _solving(*shape, n_classes, stored_size), available())
+    work = _solving(*shape, n_classes, stored_size) + (_soft(shape[1]) if soft else 0)
+    return MemoryEstimate(shape, size, 0, size + work, available())
 
 
 def require_room(path: Path, *, solving: bool, backed: bool = False, on_disk: bool = False) -> MemoryEstimate | None:
@@ -276,6 +279,12 @@ def _solving(n_samples: int, n_features: int, n_classes: int, size: int) -> int:
     return int(_SOLVING + _PER_ENTRY * entries + columns + vectors)
 
 
+def _soft(n_features: int) -> int:
+    """What soft margins take besides: rows with an entry per feature, and sets of features."""
+    rows = min(max(_ALL_ROWS, _FEWEST_ROWS * NUMBER * n_features), _MOST_ROWS * NUMBER * n_features)
+    return int(rows + min(_ALL_SETS, _MOST_ROWS * 4 * n_features))
+
+
 def _bytes_of(data: Any) -> int:
     """Bytes of an array, a sparse matrix, or cobic's view of one; none of what is on disk or elsewhere."""
     if isinstance(data, Matrix):
@@ -306,7 +315,7 @@ def _refusal(path: Path, found: Stored, estimate: MemoryEstimate, *, backed: boo
     work = max(0, estimate.solving - found.matrix)
     cures = []
     as_array = 4 * found.cells + work
-    if found.form != "sparse" and as_array < estimate.needed and as_array <= free:
+    if found.form != "sparse" and 4 * found.cells < found.matrix and as_array <= free:
         cures.append(f"store it as float32 in .npy or .h5ad: {gigabytes(as_array)}")
     if backed and estimate.solving and work <= free:
         cures.append(f"keep it on disk, --backed with .h5ad or .zarr: {gigabytes(work)}")

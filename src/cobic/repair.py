@@ -19,7 +19,7 @@ _PAIRED = 48
 _EXCHANGES = 60
 _LEAST_STEP = 1e-12
 _GROWTHS = 4
-_BATCH = 16
+_BATCH, _TURNS = 16, 50
 _LARGEST_BLOCK = 1 << 21
 _LARGE = 1 << 24  # cells: beyond them a pass for every single move takes too long
 _MANY_COMPARISONS = 10_000  # and so do the margins after each move that is looked at
@@ -308,22 +308,44 @@ def climb_in_batches(problem: Problem, support: Bools, budget: Budget) -> Bools:
         else:
             selection.support, selection.sums, selection.counts = before
             batch //= 4
-    _climb_by_several(selection, objective, budget)
     return selection.support
 
 
-def _climb_by_several(selection: _Selection, objective: float, budget: Budget) -> None:
-    """Toggle, several at a time, features that are known to raise the objective each for itself."""
+def climb_by_several(problem: Problem, support: Bools, budget: Budget) -> Bools:
+    """Add and drop, several at a time, features that are known to raise the objective each for itself.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem with a finite `slack_penalty`.
+    support : ndarray of bool
+        Where to start.
+    budget : Budget
+        Asked before every step; there are 50 at most.
+
+    Returns
+    -------
+    ndarray of bool
+        A selection with an objective at least as large.
+    """
+    selection = _Selection(problem, support)
+    if not selection.counts.all():
+        return selection.support
     batch, none = _BATCH, np.zeros(1)
-    while not budget.exhausted():
-        candidates = _best(_soft_gains(selection), _n_candidates(selection.problem))
-        if candidates.size == 0:
-            return
+    objective = float(_soft_objective(selection, selection.margins()[:, :, None], none)[0])
+    looked_at = -(-_n_candidates(problem) // 4)
+    for _ in range(_TURNS):
+        candidates = _best(_soft_gains(selection), looked_at)
+        if candidates.size == 0 or budget.exhausted():
+            break
         change = np.where(selection.support[candidates], -1.0, 1.0) * selection.sizes[candidates]
         each = _soft_objective(selection, selection.margins_after(candidates), change)
         rising = np.flatnonzero(each > objective + _LEAST_STEP * max(1.0, abs(objective)))
         if rising.size == 0:
-            return
+            if looked_at == _n_candidates(problem):
+                break
+            looked_at = _n_candidates(problem)
+            continue
         order = rising[np.lexsort((candidates[rising], -each[rising]))]
         before = (selection.support.copy(), selection.sums.copy(), selection.counts.copy())
         selection.toggle_all(candidates[order[:batch]])
@@ -336,6 +358,7 @@ def _climb_by_several(selection: _Selection, objective: float, budget: Budget) -
         selection.support, selection.sums, selection.counts = before
         selection.toggle(int(candidates[order[0]]))
         objective, batch = float(each[order[0]]), max(1, batch // 4)
+    return selection.support
 
 
 def is_large(problem: Problem) -> bool:

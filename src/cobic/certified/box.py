@@ -8,14 +8,15 @@ them alone decide. Over the box [l, h] multipliers λ prove the bound
 which is convex in λ. Its minimum is a linear program over mixtures: for each class r weights p_s ≥ 0, adding up to 1,
 of sets S_s of n_s features; such a mixture has Σ p_s n_s features and costs what the mean of the means over its sets
 violates. Sets come in as their class attains its maximum under the present multipliers (a sort, no data), rows as
-tangents to the cost (:mod:`cobic.certified.tangents`; two passes over the data). The counts that are mixed tell where
-to split the box.
+tangents to the cost (:mod:`cobic.certified.tangents`; two passes over the data, or four). The counts that are mixed
+tell where to split the box.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cobic.budget import Budget
 from cobic.certified.bounds import Cut
@@ -27,10 +28,10 @@ from cobic.program import LinearProgram
 
 _ROUNDS = 6
 _PRICING = 200
-_SHARE_OF_GAP, _PRICED = 0.05, 0.2
+_SHARE_OF_GAP = 0.05
+_ROUGHLY, _CLOSELY = 0.2, 0.02
 _SLOW, _PATIENCE = 0.02, 4
-_MOST_SETS = 400
-_SET_BYTES = 1 << 26
+_MOST_SETS, _MOST_MEMBERS = 600, 1 << 25
 _TINY, _TINY_GAIN = 1e-9, 1e-6
 _IDLE = 6
 
@@ -40,7 +41,7 @@ class _Set:
     """Features of one class, and their mean in each tangent."""
 
     cls: int
-    features: Integers
+    features: NDArray[np.int32]
     last_used: int
     means: dict[Tangent, float] = field(default_factory=dict)
 
@@ -85,7 +86,7 @@ class BoxSolution:
 
 @dataclass
 class _State:
-    """How far a box has got: its bound, and the best point that was looked at with its value."""
+    """How far a box has got: its bound, the best point that was looked at, how closely to bring in sets."""
 
     low: Integers
     high: Integers
@@ -93,6 +94,7 @@ class _State:
     best: float = -np.inf
     at: tuple[Floats, float] | None = None
     slow: int = 0
+    closely: float = _ROUGHLY
 
     def stands_still(self, bound: float, enough: float) -> bool:
         """Take note of a bound; tells whether it has hardly been lowered for some time."""
@@ -113,16 +115,20 @@ class BoxRelaxation:
         When to stop.
     tangents : Tangents
         What is known about the cost of violations; it is added to.
+
+    Attributes
+    ----------
+    programs_for_sets : int
+        Linear programs that were solved only to find the next sets.
     """
 
     def __init__(self, problem: Problem, budget: Budget, tangents: Tangents) -> None:
         self._problem, self._budget, self._tangents = problem, budget, tangents
         self._solver = LpSolver(budget, primal=True)
         self._sets: list[_Set] = []
-        self._most_sets = int(np.clip(_SET_BYTES // (4 * problem.n_features), 8, _MOST_SETS)) * problem.n_classes
         self._state = _State(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._classes = range(problem.n_classes)
-        self._round = 0
+        self._round = self.programs_for_sets = 0
 
     def tighten(self, low: Integers, high: Integers, enough: float) -> BoxSolution | None:
         """Lower the bound over a box by some rounds; None if the budget ran out.
@@ -158,7 +164,10 @@ class BoxRelaxation:
             cost, news = self._tangents.look(point[0], here[0], mixture.cost)
         if point[1] - cost > state.best:
             state.best, state.at = point[1] - cost, point
-        return not news or state.bound - state.best <= _SHARE_OF_GAP * (state.bound - enough)
+        if news and state.bound - state.best > _SHARE_OF_GAP * (state.bound - enough):
+            return False
+        done, state.closely = state.closely == _CLOSELY, _CLOSELY
+        return done
 
     def _solution(self, found: "_Mixture", *, done: bool) -> BoxSolution:
         mean, spread = found.spread(self._problem.n_classes)
@@ -178,11 +187,15 @@ class BoxRelaxation:
         means = self._means(sets, rows)
         centre, bound, last = np.zeros(len(rows)), np.inf, None
         for _ in range(_PRICING):
-            solution = self._solver.solve(self._program(sets, means, rows), self._names(sets, rows))
+            scale = np.maximum(np.abs(means).max(axis=0, initial=0.0), np.abs(offsets)) + _TINY
+            program = self._program(sets, means, rows, scale)
+            solution = self._solver.solve(program, self._names(sets, rows))
             if solution is None:
                 break
-            last = (solution.x, len(sets))
-            duals, values = np.maximum(solution.duals[: len(rows)], 0.0), -solution.duals[len(rows) :]
+            costs = -program.gain[len(sets) :] * solution.x[len(sets) :]
+            last = (solution.x[: len(sets)], float(costs.sum()))
+            duals = np.maximum(solution.duals[: len(rows)], 0.0) / scale
+            values = -solution.duals[len(rows) :]
             scores, tolerance = self._scores(duals, rows), _TINY_GAIN * (1.0 + float(np.abs(values).sum()))
             for trial in (0.5 * (duals + centre), duals) if np.isfinite(bound) else (duals,):
                 best, reached = self._best_sets(self._scores(trial, rows), low, high)
@@ -192,19 +205,21 @@ class BoxRelaxation:
                 if incoming:
                     break
             below = float(values.sum() - duals @ offsets)
-            if not incoming or bound <= enough or bound - below <= _PRICED * (bound - enough):
-                break
             sets += incoming
+            near = bound <= enough or bound - below <= self._state.closely * (bound - enough)
+            if not incoming or near or sum(each.size for each in sets) > 2 * _MOST_MEMBERS:
+                break
+            self.programs_for_sets += 1
             means = np.concatenate([means, self._means(incoming, rows)])
         if last is None:
             return None
-        x, n_sets = last
+        x, cost = last
         self._round += 1
-        used = [(each, float(share)) for each, share in zip(sets[:n_sets], x[:n_sets], strict=True) if share > _TINY]
+        used = [(each, float(share)) for each, share in zip(sets, x, strict=False) if share > _TINY]
         for each, _ in used:
             each.last_used = self._round
         self._keep(sets)
-        return _Mixture(used, float(x[n_sets:].sum()), bound, self._tangents.use(centre))
+        return _Mixture(used, cost, bound, self._tangents.use(centre))
 
     def _first_sets(self, low: Integers, high: Integers) -> list[_Set]:
         """Those at hand that are in the box, at least one for each class."""
@@ -227,7 +242,7 @@ class BoxRelaxation:
             counts = np.arange(low[cls], high[cls] + 1)
             values = counts + np.cumsum(scores[members[order]])[counts - 1] / counts
             best = int(values.argmax())
-            found.append(_Set(cls, members[order[: counts[best]]], self._round))
+            found.append(_Set(cls, members[order[: counts[best]]].astype(np.int32), self._round))
             total += float(values[best])
         return found, total
 
@@ -236,25 +251,25 @@ class BoxRelaxation:
         """Mean score of each set in each row."""
         return np.array([[each.mean(tangent) for tangent in rows] for each in sets]).reshape(len(sets), len(rows))
 
-    def _program(self, sets: Sequence[_Set], means: Floats, rows: Sequence[Tangent]) -> LinearProgram:
-        """The program over some sets and rows, with a column for the cost of each group of samples."""
+    def _program(self, sets: Sequence[_Set], means: Floats, rows: Sequence[Tangent], scale: Floats) -> LinearProgram:
+        """The program over some sets and rows, each row in its scale, with a column for the cost of each group."""
         n_rows, n_groups, n_classes = len(rows), self._tangents.n_groups, self._problem.n_classes
-        block = np.concatenate([means, np.ones((len(sets), 1))], axis=1)
+        block = np.concatenate([means / scale, np.ones((len(sets), 1))], axis=1)
         places = np.empty(block.shape, dtype=np.int32)
         places[:, :n_rows] = np.arange(n_rows)
         places[:, n_rows] = n_rows + np.array([each.cls for each in sets])
         group = np.array([tangent.group for tangent in rows], dtype=np.int64)
         order = np.argsort(group, kind="stable")
         lengths = np.concatenate([np.full(len(sets), n_rows + 1), np.bincount(group, minlength=n_groups)])
-        offsets = np.array([tangent.offset for tangent in rows])
+        unit = float(np.median(scale)) if n_rows else 1.0
         return LinearProgram(
             starts=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32),
             rows=np.concatenate([places.ravel(), order]).astype(np.int32),
-            values=np.concatenate([block.ravel(), np.ones(n_rows)]),
-            gain=np.concatenate([[float(each.size) for each in sets], -np.ones(n_groups)]),
+            values=np.concatenate([block.ravel(), unit / scale[order]]),
+            gain=np.concatenate([[float(each.size) for each in sets], np.full(n_groups, -unit)]),
             lower=np.zeros(len(sets) + n_groups),
             upper=np.full(len(sets) + n_groups, np.inf),
-            row_lower=np.concatenate([offsets, np.ones(n_classes)]),
+            row_lower=np.concatenate([[tangent.offset for tangent in rows] / scale, np.ones(n_classes)]),
             row_upper=np.concatenate([np.full(n_rows, np.inf), np.ones(n_classes)]),
         )
 
@@ -264,8 +279,10 @@ class BoxRelaxation:
 
     def _keep(self, sets: list[_Set]) -> None:
         """Keep sets for the next box, those first that were of use last; forget tangents that are gone."""
-        recent = {each for each in (*self._sets, *sets) if each.last_used >= self._round - _IDLE}
-        self._sets = sorted(recent, key=lambda each: each.last_used)[-self._most_sets :]
+        recent = [each for each in dict.fromkeys((*self._sets, *sets)) if each.last_used >= self._round - _IDLE]
+        newest = sorted(recent, key=lambda each: each.last_used)[: -_MOST_SETS - 1 : -1]
+        room = np.cumsum([each.size for each in newest]) <= _MOST_MEMBERS
+        self._sets = [each for each, fits in zip(newest, room, strict=True) if fits][::-1]
         rows = set(self._tangents.rows)
         for each in self._sets:
             each.means = {tangent: mean for tangent, mean in each.means.items() if tangent in rows}

@@ -2,7 +2,8 @@
 
 First the relaxation is followed uphill from the counts of a good selection: the multipliers at its best counts n often
 bound the objective at all others, too, because there n_r + P_r(n_r) is largest in every class. From there dives look
-for a selection: fix one fractional feature after the other.
+for a selection: fix one fractional feature after the other. Where the multipliers of the first point leave the bound far
+away, there is no use in going uphill, and where data are large, none in diving: features are then moved in batches.
 
 Any multipliers bound the objective over a box of counts, class by class (:mod:`cobic.certified.bounds`). While the
 largest bound of a box is far from the best objective, the multipliers that are best for the box as a whole are sought
@@ -24,10 +25,10 @@ from cobic.certified.bounds import Cut
 from cobic.certified.box import BoxRelaxation
 from cobic.certified.certificate import Token, make_certificate
 from cobic.certified.soft_lp import SoftRelaxation, SoftSolution
-from cobic.certified.tangents import Tangents
+from cobic.certified.tangents import Tangents, largest_cost
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
-from cobic.repair import climb, climb_in_batches, is_large
+from cobic.repair import climb, climb_by_several, climb_in_batches, is_large
 
 _RECENT_CUTS = 10
 _UPHILL_CUTS = 40
@@ -41,6 +42,7 @@ _ROUGHLY = (300.0, 30.0)
 _MANY_FEATURES = 100_000
 _FAR = 1.0
 _MIXED = 0.5
+_LARGEST_COST = 1e13  # HiGHS refuses larger numbers
 
 
 @dataclass
@@ -93,10 +95,10 @@ class SoftSearch:
     ) -> None:
         self._problem, self._budget, self._incumbent = problem, budget, incumbent
         self._tolerance = max(_SHARE_OF_GAP * target_gap, _LEAST_TOLERANCE)
-        tangents = Tangents(problem)
+        tangents, self._bearable = Tangents(problem), largest_cost(problem) < _LARGEST_COST
         self._relaxation = (
             AggregatedRelaxation(problem, budget, tangents)
-            if problem.n_samples > _MANY_SAMPLES
+            if problem.n_samples > _MANY_SAMPLES and self._bearable
             else SoftRelaxation(problem, budget)
         )
         self._boxes = BoxRelaxation(problem, budget, tangents)
@@ -107,6 +109,7 @@ class SoftSearch:
         self._heap: list[tuple[float, int, _Node]] = []
         self._pushed = self._uphill = 0
         self._settled_bound = -np.inf
+        self._rises = True
         self._tried: set[tuple[int, ...]] = set()
 
     @property
@@ -136,7 +139,10 @@ class SoftSearch:
                 return
 
     def _ascend(self, counts: Integers) -> None:
-        """Follow the relaxation uphill, roughly at first and then closely; then dive where it ends."""
+        """Follow the relaxation uphill, roughly at first and then closely, unless its multipliers say little of the rest.
+
+        Where it ends, dive; or round and climb, where each step of a dive would take long.
+        """
         best = None
         for roughly in _ROUGHLY if isinstance(self._relaxation, AggregatedRelaxation) else (1.0,):
             self._relaxation.tolerance = roughly * self._tolerance
@@ -234,7 +240,7 @@ class SoftSearch:
         return float(np.maximum(-margins.min(axis=1), 0.0).sum())
 
     def _spent(self) -> bool:
-        return self._budget.lps >= self._max_programs or self._budget.exhausted()
+        return self._budget.lps - self._boxes.programs_for_sets >= self._max_programs or self._budget.exhausted()
 
     def certificate(self) -> dict[str, Any]:
         """The proof of the present bound."""
@@ -279,7 +285,7 @@ class SoftSearch:
         gap = node.bound - self._incumbent.objective
         width = node.high - self._low(node)
         wide = width.min() >= 0 and width.max() > 0
-        return bool(not node.decided and wide and gap > _FAR)
+        return bool(self._bearable and not node.decided and wide and gap > _FAR)
 
     def _visit_box(self, node: _Node) -> bool:
         """Bound a whole box as well as multipliers can, and split it where counts are mixed; False if out of budget."""
@@ -291,13 +297,22 @@ class SoftSearch:
         self._bound(node, len(self._cuts) - 1)
         counts = np.clip(solution.counts, low, node.high)
         self._round(SoftSolution(counts, solution.x, solution.cut))
+        self._climb_on()
         if not solution.done or node.bound <= self._incumbent.objective:
             self._push(node)
             return True
-        mixed = solution.spread.max() > _MIXED
-        cls = int(solution.spread.argmax() if mixed else (node.high - low).argmax())
+        spread = np.where(node.high > low, solution.spread, 0.0)
+        cls = int((spread if spread.max() > _MIXED else node.high - low).argmax())
         self._split_counts(node, cls, int(counts[cls]))
         return True
+
+    def _climb_on(self) -> None:
+        """Go on from the best selection by some more steps, if the last ones were of use."""
+        support = self._incumbent.support
+        if self._large and self._rises and support is not None:
+            before = self._incumbent.objective
+            self._incumbent.offer(climb_by_several(self._problem, support, self._budget))
+            self._rises = self._incumbent.objective > before
 
     def _solve(self, node: _Node, counts: Integers) -> SoftSolution | None:
         decided_in, decided_out = self._masks(node)
@@ -322,8 +337,8 @@ class SoftSearch:
         before = self._incumbent.objective
         objective = self._incumbent.offer(support)
         if polish or objective > before - _PROMISING:
-            better = climb_in_batches if self._large else climb
-            self._incumbent.offer(better(self._problem, support, self._budget))
+            better = (climb_in_batches if self._large else climb)(self._problem, support, self._budget)
+            self._incumbent.offer(better)
 
     def _bound(self, node: _Node, index: int) -> None:
         value = self._value(node, index)

@@ -133,3 +133,9 @@ class Tangents:
             chosen = np.flatnonzero(tangent.choice >= 0)
             shares[self._starts[tangent.group] + chosen, tangent.choice[chosen]] += weight
         return within_price(np.minimum(shares, 1.0))
+
+
+def largest_cost(problem: Problem) -> float:
+    """What no number in a tangent exceeds: all samples violating their margins as much as can be."""
+    factor = 1.0 + float(np.abs(problem.comparisons.factor).max(initial=0.0))
+    return float(problem.slack_penalty * (factor * problem.row_scale() + problem.alpha).sum())

@@ -151,7 +151,9 @@ class RawTable:
 
 def held_as(kind: np.dtype[Any]) -> np.dtype[Any]:
     """The type that numbers of a file have in memory: their own if it takes less room and is exact, else float64."""
-    small = kind.itemsize <= 4 and kind.kind in "biuf" and kind != np.float16
+    if kind.kind == "b":
+        return np.dtype(np.uint8)
+    small = kind.itemsize <= 4 and kind.kind in "iuf" and kind != np.float16
     return kind.newbyteorder("=") if small else np.dtype(np.float64)
 
 

@@ -291,7 +291,7 @@ def as_dataset(arranged: Arranged) -> Dataset:
     if stays_where_it_is(X):
         X = as_matrix(X)
     elif not hasattr(X, "tocsr"):
-        X = np.ascontiguousarray(X, dtype=held_as(X.dtype))
+        X = np.asarray(X, dtype=held_as(X.dtype))
     elif X.format not in ("csr", "csc"):
         X = X.tocsr()
     if 0 in X.shape:

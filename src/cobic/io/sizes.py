@@ -64,13 +64,13 @@ def stored(path: Path) -> Stored | None:
     return _delimited(path) if Path(path.name.lower().removesuffix(".gz")).suffix in _TEXTS else None
 
 
-def _dense(shape: Any, kind: np.dtype[Any], *, turned: bool = False) -> Stored | None:
+def _dense(shape: Any, kind: np.dtype[Any]) -> Stored | None:
     if len(shape) != 2:
         return None
     n_rows, n_columns = int(shape[0]), int(shape[1])
     cells, names = n_rows * n_columns, _PER_NAME * (n_rows + n_columns)
     held = held_as(kind)
-    copied = kind.itemsize if turned or held != kind else 0
+    copied = kind.itemsize if held != kind else 0
     return Stored((n_rows, n_columns), cells, held.itemsize * cells, (copied + held.itemsize) * cells + names, "dense")
 
 
@@ -86,10 +86,10 @@ def _npy(path: Path) -> Stored | None:
         try:
             version = np.lib.format.read_magic(stream)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, turned, kind = read(stream)
+            shape, _, kind = read(stream)
         except ValueError:  # the reader says what is wrong with it
             return None
-    return _dense(shape, kind, turned=turned)
+    return _dense(shape, kind)
 
 
 def _h5ad(path: Path) -> Stored | None:
