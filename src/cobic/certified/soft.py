@@ -2,8 +2,8 @@
 
 First the relaxation is followed uphill from the counts of a good selection: the multipliers at its best counts n often
 bound the objective at all others, too, because there n_r + P_r(n_r) is largest in every class. From there dives look
-for a selection: fix one fractional feature after the other. Where the multipliers of the first point leave the bound far
-away, there is no use in going uphill, and where data are large, none in diving: features are then moved in batches.
+for a selection: fix one fractional feature after the other. Where the multipliers of the first point leave the bound
+far away, there is no use in going uphill, and where data are large, none in diving: features are then moved in batches.
 
 Any multipliers bound the objective over a box of counts, class by class (:mod:`cobic.certified.bounds`). While the
 largest bound of a box is far from the best objective, the multipliers that are best for the box as a whole are sought
@@ -139,7 +139,7 @@ class SoftSearch:
                 return
 
     def _ascend(self, counts: Integers) -> None:
-        """Follow the relaxation uphill, roughly at first and then closely, unless its multipliers say little of the rest.
+        """Follow the relaxation uphill, roughly at first and then closely, unless its multipliers say little elsewhere.
 
         Where it ends, dive; or round and climb, where each step of a dive would take long.
         """
