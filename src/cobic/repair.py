@@ -329,7 +329,7 @@ def climb_by_several(problem: Problem, support: Bools, budget: Budget) -> Bools:
         A selection with an objective at least as large.
     """
     selection = _Selection(problem, support)
-    if not selection.counts.all():
+    if not selection.counts.all() or _n_candidates(problem) < 2 * _BATCH:  # too few can be looked at to be worth it
         return selection.support
     batch, none = _BATCH, np.zeros(1)
     objective = float(_soft_objective(selection, selection.margins()[:, :, None], none)[0])
