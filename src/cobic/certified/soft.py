@@ -5,12 +5,12 @@ bound the objective at all others, too, because there n_r + P_r(n_r) is largest 
 for a selection: fix one fractional feature after the other. Where the multipliers of the first point leave the bound
 far away, there is no use in going uphill, and where data are large, none in diving: features are then moved in batches.
 
-Any multipliers bound the objective over a box of counts, class by class (:mod:`cobic.certified.bounds`). While the
-largest bound of a box is far from the best objective, the multipliers that are best for the box as a whole are sought
-(:mod:`cobic.certified.box`). Near it, the box is looked at where its bound is attained: the relaxation there gives
-better multipliers and a fractional selection to round. What does not get lower is split by counts, and a single point
-on the features that are fractional. Nothing is left when all bounds are down to the best selection; until then the
-largest of them is the proven bound.
+Any multipliers bound the objective over a box of counts, class by class (:mod:`cobic.certified.bounds`). The box with
+the largest bound is looked at where that bound is attained: the relaxation there gives better multipliers and a
+fractional selection to round. Where that does not help and the bound is far from the best objective, and at once where
+it would take long, the multipliers that are best for the box as a whole are sought (:mod:`cobic.certified.box`). What
+does not get lower is split by counts, and a single point on the features that are fractional. Nothing is left when all
+bounds are down to the best selection; until then the largest of them is the proven bound.
 """
 
 import heapq
@@ -104,6 +104,7 @@ class SoftSearch:
         self._boxes = BoxRelaxation(problem, budget, tangents)
         self._max_programs, self._target_gap = max_programs, target_gap
         self._large = is_large(problem)
+        self._slow = self._large or isinstance(self._relaxation, AggregatedRelaxation)
         self._cuts: list[Cut] = []
         self._root = _Node(np.maximum(problem.required_sizes, 1), problem.feature_class_sizes)
         self._heap: list[tuple[float, int, _Node]] = []
@@ -148,20 +149,24 @@ class SoftSearch:
             self._relaxation.tolerance = roughly * self._tolerance
             self._tried.clear()
             best = self._uphill_from(counts) or best
-            if best is None or self._spent() or self._is_far(self._root):
+            if best is None or self._spent() or self._stays_here():
                 break
             counts = best.solution.counts
         if best is not None:
-            if self._large or isinstance(self._relaxation, AggregatedRelaxation):
+            if self._slow:
                 self._round(best.solution, polish=True)
             else:
                 self._dive(best)
+
+    def _stays_here(self) -> bool:
+        """Whether steps uphill take long and promise little."""
+        return self._slow and self._is_far(self._root)
 
     def _uphill_from(self, counts: Integers) -> "_Peak | None":
         """Class by class, with growing and shrinking steps."""
         best = self._try(counts)
         step = 4
-        while best is not None and step and not self._spent() and not self._is_far(self._root):
+        while best is not None and step and not self._spent() and not self._stays_here():
             moved = self._step(best, step)
             step = min(2 * step, 64) if moved is not None else step // 2
             best = moved or best
@@ -263,7 +268,7 @@ class SoftSearch:
 
     def _visit(self, node: _Node) -> bool:
         """Look at the best counts of a node, then lower its bound or split it; False if the budget ran out."""
-        if self._is_far(node):
+        if self._slow and self._is_far(node):
             return self._visit_box(node)
         counts = self._best_counts(node)
         if counts is None:
@@ -276,6 +281,8 @@ class SoftSearch:
         self._bound(node, len(self._cuts) - 1)
         if before - node.bound > 0.1 * (before - self._incumbent.objective):
             self._push(node)
+        elif self._is_far(node):
+            return self._visit_box(node)
         else:
             self._split(node, counts, solution)
         return True
