@@ -94,8 +94,9 @@ class LpSolver:
             self._shape = None
             return None
         if names is not None:
-            basis = self.highs.getBasis()
-            self._ends = dict(zip(names[0] + names[1], [*basis.col_status, *basis.row_status], strict=True))
+            basis, known = self.highs.getBasis(), names[0] + names[1]
+            ends = [*basis.col_status, *basis.row_status]
+            self._ends = dict(zip(known, ends, strict=True)) if len(ends) == len(known) else {}  # it may have failed
         self._budget.lps += 1
         return self._answer(program)
 

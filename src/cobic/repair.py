@@ -246,14 +246,13 @@ def climb(problem: Problem, support: Bools, budget: Budget, max_moves: int | Non
     selection, moves = _Selection(problem, support), 0
     if not selection.counts.all():
         return selection.support
-    objective = float(_soft_objective(selection, selection.margins()[:, :, None], np.zeros(1))[0])
+    objective = _objective(selection)
     while not budget.exhausted() and (max_moves is None or moves < max_moves):
         moves += 1
         candidates = _best(_soft_gains(selection), _n_candidates(problem))
         if candidates.size == 0:
             break
-        change = np.where(selection.support[candidates], -1.0, 1.0) * selection.sizes[candidates]
-        after = _soft_objective(selection, selection.margins_after(candidates), change)
+        after = _objectives_after(selection, candidates)
         best = int(np.lexsort((candidates, -after))[0])
         least = objective + _LEAST_STEP * max(1.0, abs(objective))
         if after[best] > least:
@@ -291,8 +290,7 @@ def climb_in_batches(problem: Problem, support: Bools, budget: Budget) -> Bools:
     selection = _Selection(problem, support)
     if not selection.counts.all():
         return selection.support
-    none = np.zeros(1)
-    objective = float(_soft_objective(selection, selection.margins()[:, :, None], none)[0])
+    objective = _objective(selection)
     gains, batch = _soft_gains(selection), problem.n_features
     while batch and not budget.exhausted():
         promising = np.flatnonzero(gains > 0)
@@ -300,9 +298,7 @@ def climb_in_batches(problem: Problem, support: Bools, budget: Budget) -> Bools:
         best = promising[np.argsort(-gains[promising], kind="stable")[:batch]]
         before = (selection.support.copy(), selection.sums.copy(), selection.counts.copy())
         selection.toggle_all(best)
-        after = -np.inf
-        if selection.counts.all():
-            after = float(_soft_objective(selection, selection.margins()[:, :, None], none)[0])
+        after = _objective(selection)
         if after > objective + _LEAST_STEP * max(1.0, abs(objective)):
             objective, batch, gains = after, 2 * batch, _soft_gains(selection)
         else:
@@ -331,15 +327,13 @@ def climb_by_several(problem: Problem, support: Bools, budget: Budget) -> Bools:
     selection = _Selection(problem, support)
     if not selection.counts.all() or _n_candidates(problem) < 2 * _BATCH:  # too few can be looked at to be worth it
         return selection.support
-    batch, none = _BATCH, np.zeros(1)
-    objective = float(_soft_objective(selection, selection.margins()[:, :, None], none)[0])
+    batch, objective = _BATCH, _objective(selection)
     looked_at = -(-_n_candidates(problem) // 4)
     for _ in range(_TURNS):
         candidates = _best(_soft_gains(selection), looked_at)
         if candidates.size == 0 or budget.exhausted():
             break
-        change = np.where(selection.support[candidates], -1.0, 1.0) * selection.sizes[candidates]
-        each = _soft_objective(selection, selection.margins_after(candidates), change)
+        each = _objectives_after(selection, candidates)
         rising = np.flatnonzero(each > objective + _LEAST_STEP * max(1.0, abs(objective)))
         if rising.size == 0:
             if looked_at == _n_candidates(problem):
@@ -349,9 +343,7 @@ def climb_by_several(problem: Problem, support: Bools, budget: Budget) -> Bools:
         order = rising[np.lexsort((candidates[rising], -each[rising]))]
         before = (selection.support.copy(), selection.sums.copy(), selection.counts.copy())
         selection.toggle_all(candidates[order[:batch]])
-        after = -np.inf
-        if selection.counts.all():
-            after = float(_soft_objective(selection, selection.margins()[:, :, None], none)[0])
+        after = _objective(selection)
         if after >= each[order[0]]:
             objective, batch = after, 2 * batch
             continue
@@ -365,6 +357,19 @@ def is_large(problem: Problem) -> bool:
     """Whether features had better be moved many at a time."""
     many_cells = problem.n_samples * problem.n_features > _LARGE
     return many_cells or problem.comparisons.other.size > _MANY_COMPARISONS
+
+
+def _objective(selection: _Selection) -> float:
+    """The objective with soft margins; −∞ if a class has no feature."""
+    if not selection.counts.all():
+        return -np.inf
+    return float(_soft_objective(selection, selection.margins()[:, :, None], np.zeros(1))[0])
+
+
+def _objectives_after(selection: _Selection, features: Integers) -> Floats:
+    """The objective with soft margins after toggling each of the features alone."""
+    change = np.where(selection.support[features], -1.0, 1.0) * selection.sizes[features]
+    return _soft_objective(selection, selection.margins_after(features), change)
 
 
 def _soft_objective(selection: _Selection, margins: Floats, change: Floats | Integers) -> Floats:
