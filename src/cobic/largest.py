@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 
 from cobic.budget import Budget
-from cobic.certified.count_lp import CountRelaxation, round_to_counts
+from cobic.certified.bundle import Bundle
+from cobic.certified.programs import FeaturePrograms, round_to_counts
 from cobic.matrix import Bools
 from cobic.problem import Problem
 from cobic.repair import raise_margin
@@ -111,8 +112,8 @@ def _beta_bound(problem: Problem, low: float, budget: Budget) -> float:
     least = np.maximum(problem.required_sizes, 1)
 
     def margin(beta: float) -> float:
-        solution = CountRelaxation(problem.with_margins(problem.alpha, beta), budget).solve(least, to_optimality=True)
-        return np.inf if solution is None else solution.margin
+        solution = Bundle(problem.with_margins(problem.alpha, beta), budget).at(least, closely=True)
+        return np.inf if solution is None else solution.value
 
     high = low
     while high < LARGEST_BETA and margin(high) > 0:
@@ -129,16 +130,16 @@ def _beta_bound(problem: Problem, low: float, budget: Budget) -> float:
 
 def _selections(problem: Problem, budget: Budget) -> tuple[float, list[Bools]]:
     """A bound on the worst margin, and selections with a large one, at small counts."""
-    relaxation = CountRelaxation(problem, budget)
+    programs = FeaturePrograms(problem, budget, Bundle(problem, budget))
     least, sizes = np.maximum(problem.required_sizes, 1), problem.feature_class_sizes
     bound, candidates, factor = np.inf, [], 1
     while not budget.exhausted():
         counts = np.minimum(least * factor, sizes)
-        solution = relaxation.solve(counts, to_optimality=True)
+        solution = programs.vertex(counts)
         if solution is None:
             break
-        bound = solution.margin if factor == 1 else bound
-        support = problem.constraints.complete(round_to_counts(problem, solution.x, counts))
+        bound = solution.value if factor == 1 else bound
+        support = problem.constraints.complete(round_to_counts(problem, solution.mixture.x, counts))
         if problem.counts(support).all():
             candidates.append(raise_margin(problem, support, budget))
         if (counts == sizes).all():

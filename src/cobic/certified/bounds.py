@@ -53,14 +53,18 @@ class Cut:
         `slack_penalty` / 2³⁰.
     at : ndarray of shape (k,)
         The counts for which they were found; only where the bound over a box is tightest depends on them.
+    scores : ndarray of shape (n_features,), optional
+        The scores that they give, if known; they must be what :func:`class_scores` says.
     """
 
-    def __init__(self, problem: Problem, multipliers: Integers, at: Integers) -> None:
+    def __init__(
+        self, problem: Problem, multipliers: Integers, at: Integers, scores: Floats | None = None
+    ) -> None:
         self._problem = problem
         self.size = float(multipliers.sum())
         self.proof = Multipliers.of(multipliers, 0.0)
         weights = self._weights()
-        self._scores: Floats | None = None
+        self._scores = scores
         self.offset = float((weights.sum(axis=1) * problem.alpha).sum())
         self._first: Integers = np.ones(problem.n_classes, dtype=np.int64)
         self._means = self._all_means()

@@ -13,7 +13,7 @@ import numpy as np
 
 from cobic.budget import Budget
 from cobic.certified.bounds import Cut
-from cobic.certified.count_lp import CountRelaxation, CountSolution
+from cobic.certified.bundle import Bundle, Relaxed
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
@@ -56,7 +56,7 @@ class Slice:
         Whether it is about the count vectors with larger totals, too.
     nodes : list of Node
         The tree, its root first; a node with nothing set is an empty box, or not settled yet.
-    open_points : list of CountSolution
+    open_points : list of Relaxed
         Points at which the relaxation has a solution.
     complete : bool
         Whether every count vector is excluded or among the open points.
@@ -65,7 +65,7 @@ class Slice:
     total: int
     or_more: bool = False
     nodes: list[Node] = field(default_factory=list)
-    open_points: list[CountSolution] = field(default_factory=list)
+    open_points: list[Relaxed] = field(default_factory=list)
     complete: bool = False
 
     @property
@@ -81,13 +81,13 @@ class Brancher:
     ----------
     problem : Problem
         The problem.
-    relaxation : CountRelaxation
+    relaxation : Bundle
         Where cuts come from.
     budget : Budget
         When to stop.
     """
 
-    def __init__(self, problem: Problem, relaxation: CountRelaxation, budget: Budget) -> None:
+    def __init__(self, problem: Problem, relaxation: Bundle, budget: Budget) -> None:
         self._problem, self._relaxation, self._budget = problem, relaxation, budget
         self.sizes, self.least = problem.feature_class_sizes, np.maximum(problem.required_sizes, 1)
         self.cuts: list[Cut] = []
@@ -215,7 +215,7 @@ class Brancher:
 
     def _visit(self, work: "_Work", point: Integers) -> bool:
         """Solve the relaxation at a point; False if the budget ran out."""
-        solution = self._relaxation.solve(point)
+        solution = self._relaxation.at(point)
         if solution is None:
             return False
         self.cuts.append(solution.cut)
@@ -278,7 +278,7 @@ class _Work:
             return np.zeros(points.shape[0], dtype=np.bool_)
         return np.array([tuple(point) in self._open for point in points.tolist()])
 
-    def add_open(self, solution: CountSolution) -> None:
+    def add_open(self, solution: Relaxed) -> None:
         """Remember an open point."""
         self._open[tuple(solution.counts.tolist())] = len(self.slice.open_points)
         self.slice.open_points.append(solution)

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from cobic.budget import Budget, Incumbent
 from cobic.certified.bounds import rounding_error
 from cobic.certified.certificate import Multipliers, Token
-from cobic.certified.count_lp import CountRelaxation, CountSolution, whole_numbers
+from cobic.certified.bundle import Relaxed, whole_numbers
+from cobic.certified.looks import largest
+from cobic.certified.programs import FeaturePrograms
 from cobic.lp import BranchingLp
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
@@ -44,8 +46,8 @@ class ColumnSearch:
     ----------
     problem : Problem
         The problem.
-    relaxation : CountRelaxation
-        The relaxation at fixed counts.
+    programs : FeaturePrograms
+        The programs over a few features.
     budget : Budget
         When to stop.
     incumbent : Incumbent
@@ -57,20 +59,20 @@ class ColumnSearch:
     def __init__(
         self,
         problem: Problem,
-        relaxation: CountRelaxation,
+        programs: FeaturePrograms,
         budget: Budget,
         incumbent: Incumbent,
         proof: list[Multipliers],
     ) -> None:
-        self._problem, self._relaxation, self._budget = problem, relaxation, budget
+        self._problem, self._programs, self._budget = problem, programs, budget
         self._incumbent, self._proof = incumbent, proof
 
-    def close(self, point: CountSolution, programs: int) -> list[Token] | None:
+    def close(self, point: Relaxed, programs: int) -> list[Token] | None:
         """Prove that no selection has the counts of an open point, or find one.
 
         Parameters
         ----------
-        point : CountSolution
+        point : Relaxed
             The relaxation there, solved to optimality.
         programs : int
             Linear programs that may be spent.
@@ -85,15 +87,15 @@ class ColumnSearch:
         except (_Found, _GivenUp):
             return None
 
-    def dive(self, point: CountSolution, features: int, programs: int, rng: np.random.Generator) -> bool:
+    def dive(self, point: Relaxed, features: int, programs: int, rng: np.random.Generator) -> bool:
         """Look for a selection with the counts of an open point: one path down the tree, by chance a little different.
 
         Parameters
         ----------
-        point : CountSolution
-            The relaxation there, solved to optimality.
+        point : Relaxed
+            The relaxation there.
         features : int
-            How many features to decide on; the others stand as in the relaxation.
+            How many features to decide on, those nearest to the thresholds; the others stand as their scores say.
         programs : int
             Linear programs that may be spent.
         rng : numpy.random.Generator
@@ -116,36 +118,42 @@ class ColumnSearch:
 class _Tree:
     """The tree at one count vector; features are known by their place among those left free at the root."""
 
-    def __init__(self, search: ColumnSearch, point: CountSolution, programs: int, features: int | None = None) -> None:
+    def __init__(self, search: ColumnSearch, point: Relaxed, programs: int, features: int | None = None) -> None:
         problem = search._problem
         self._search, self._counts = search, point.counts
         self._last_program = search._budget.lps + programs
         self._root_cut = point.cut
-        multipliers = point.cut.multipliers.astype(np.float64)
-        scores = point.cut.scores
-        point.cut.release()
+        if features is None:
+            free, losses = self._in_question(problem, point)
+        else:
+            free, losses, self._fixed_in = _nearest_to_thresholds(problem, point, features)
+            self._assumed = self._fixed_in[free].astype(np.int8)
+            self._fixed_in[free] = False
+        order = np.argsort(problem.feature_classes[free], kind="stable")
+        self._features, self._assumed, losses = free[order], self._assumed[order], losses[order]
+        if free.size * point.margins.size > _LARGEST:
+            raise _GivenUp
+        self._of = problem.feature_classes[self._features]
+        self._gather(problem.comparisons.other.shape[1])
+        self._rows = self._tight_rows(point)
+        self._effect = _Effects(free.size)
+        self._active = np.zeros(free.size, dtype=np.bool_)
+        self._activate(np.argsort(losses, kind="stable")[:_ACTIVE])
+
+    def _in_question(self, problem: Problem, point: Relaxed) -> tuple[Integers, Floats]:
+        """Features that the multipliers of the root do not decide, and what their other values cost; fixes the rest."""
         selectable = np.flatnonzero(problem.selectable)
         values = np.where(problem.required[selectable], _IN, _FREE).astype(np.int8)
         self._of = problem.feature_classes[selectable]
         left = self._counts - np.bincount(self._of[values == _IN], minlength=self._counts.size)
-        value, losses, preferred = self._top(scores[selectable], values, -point.cut.offset, left)
+        value, losses, preferred = self._top(point.cut.scores[selectable], values, -point.cut.offset, left)
+        point.cut.release()
         self._hopeless = value <= -point.cut.error
         forced = value - losses <= -point.cut.error
-        if features is not None and int((~forced).sum()) > features:
-            forced |= losses > np.partition(losses, features)[features]
         self._fixed_in = np.zeros(problem.n_features, dtype=np.bool_)
         self._fixed_in[selectable[forced & (preferred == _IN)]] = True
-        free = np.flatnonzero(~forced)
-        free = free[np.argsort(self._of[free], kind="stable")]
-        if free.size * multipliers.size > _LARGEST:
-            raise _GivenUp
-        self._features, self._assumed = selectable[free], preferred[free]
-        self._of = self._of[free]
-        self._gather(multipliers.shape[1])
-        self._rows = self._tight_rows(point)
-        self._effect = _Effects(free.size)
-        self._active = np.zeros(free.size, dtype=np.bool_)
-        self._activate(np.argsort(losses[free], kind="stable")[:_ACTIVE])
+        self._assumed = preferred[~forced]
+        return selectable[~forced], losses[~forced]
 
     def _gather(self, per_sample: int) -> None:
         """The few rows and columns of the data that the tree needs."""
@@ -155,13 +163,13 @@ class _Tree:
         self._shape = (problem.n_samples, per_sample)
         self._row_scale = problem.row_scale()[sample]
         self._effects = problem.columns(self._features).T[:, sample] * coefficients[self._of]
-        sums = self._search._relaxation.standing_sums(self._fixed_in)
+        sums = self._search._programs.sums.of(self._fixed_in)
         self._base = problem.comparisons.margins(sums / self._counts).ravel()
         self._already = problem.counts(self._fixed_in)
         self._safe = np.repeat(problem.margin_errors, per_sample)
 
     @staticmethod
-    def _tight_rows(point: CountSolution) -> Integers:
+    def _tight_rows(point: Relaxed) -> Integers:
         """The comparisons that matter: those with a multiplier, and as many again that come next."""
         weighted = np.flatnonzero(point.cut.multipliers.ravel())
         return np.union1d(weighted, np.argsort(point.margins, kind="stable")[: 2 * weighted.size + 4])
@@ -183,7 +191,7 @@ class _Tree:
         standing = self._fixed_in.copy()
         standing[self._features[~self._active & (self._assumed == _IN)]] = True
         search = self._search
-        program = search._relaxation.program(self._features[self._in_lp], standing, self._counts, self._rows)
+        program = search._programs.program(self._features[self._in_lp], standing, self._counts, self._rows)
         self._lp = BranchingLp(program, search._budget)
 
     def tokens(self) -> list[Token]:
@@ -458,6 +466,24 @@ class _Tree:
         support[self._features[chosen]] = True
         if self._search._incumbent.offer(support):
             raise _Found
+
+
+def _nearest_to_thresholds(problem: Problem, point: Relaxed, count: int) -> tuple[Integers, Floats, Bools]:
+    """Features with scores next to where their class is cut off, how far off they are, and all that are above."""
+    scores = point.cut.scores
+    distance = np.full(problem.n_features, np.inf)
+    best = np.zeros(problem.n_features, dtype=np.bool_)
+    for members, n in zip(problem.features_of_class, point.counts.tolist(), strict=True):
+        required = problem.required[members]
+        free, wanted = members[~required], n - int(required.sum())
+        chosen = largest(scores[free], wanted)
+        best[members[required]] = best[free[chosen]] = True
+        if 0 < wanted < free.size:  # else there is no choice
+            distance[free] = np.abs(scores[free] - scores[free[chosen]].min()) / n
+    free = np.flatnonzero(np.isfinite(distance))
+    if free.size > count:
+        free = free[np.sort(np.argpartition(distance[free], count)[:count])]
+    return free, distance[free], best
 
 
 @dataclass

@@ -14,7 +14,8 @@ import numpy as np
 from cobic.budget import Budget
 from cobic.certified.bounds import Cut
 from cobic.certified.branching import Brancher
-from cobic.certified.count_lp import CountRelaxation
+from cobic.certified.bundle import Bundle
+from cobic.certified.programs import FeaturePrograms
 from cobic.certified.verify import data_digest, problem_parameters
 from cobic.errors import InputError
 from cobic.matrix import Bools, Integers
@@ -109,7 +110,7 @@ def settled_features(problem: Problem, result: Result, time_limit: float | None 
 
 def _forced_at_all(problem: Problem, result: Result, budget: Budget) -> tuple[Bools, Bools] | None:
     """Features forced in, and out, at all counts that a selection as large can have; None if that is not known."""
-    brancher, points = Brancher(problem, CountRelaxation(problem, budget), budget), []
+    brancher, points = Brancher(problem, Bundle(problem, budget), budget), []
     counts = problem.counts(result.support)
     for total in range(result.n_selected, result.upper_bound + 1):
         found = brancher.settle(total, counts / counts.sum(), _MOST_POINTS)
@@ -118,9 +119,9 @@ def _forced_at_all(problem: Problem, result: Result, budget: Budget) -> tuple[Bo
             return None
     always = np.ones(problem.n_features, dtype=np.bool_)
     never = always.copy()
-    relaxation, cuts = CountRelaxation(problem, budget), list[Cut]()
+    programs, cuts = FeaturePrograms(problem, budget, Bundle(problem, budget)), list[Cut]()
     for point in points:
-        solution = relaxation.solve(point, to_optimality=True)
+        solution = programs.vertex(point)
         if solution is None:
             return None
         cuts = [solution.cut, *cuts[: _CUTS - 1]]

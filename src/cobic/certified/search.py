@@ -11,7 +11,8 @@ from cobic.certified.branching import Brancher, Slice
 from cobic.certified.certificate import Multipliers, Token, make_certificate
 from cobic.certified.coarse import Beginning, part_of_features, quiet
 from cobic.certified.columns import ColumnSearch
-from cobic.certified.count_lp import CountRelaxation, CountSolution, round_to_counts
+from cobic.certified.bundle import Bundle, Relaxed
+from cobic.certified.programs import FeaturePrograms, round_to_counts
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
 from cobic.repair import repair
@@ -22,8 +23,8 @@ _THOROUGH = 1500
 _DIVE = 400
 _SETTING_UP = 15
 _DIVE_POINTS = 8
-_DIVE_FEATURES = (120, 160, 120)
-_CLOSE_DIVES = 2
+_DIVE_FEATURES = (400, 160, 1000)
+_CLOSE_DIVES = 3
 _NEAR_BOUND = 4
 _MOVES = 60
 _FIRST_DIVES = 8
@@ -31,6 +32,7 @@ _MANY_DIVES = 80
 _FEW_POINTS = 6
 _MAX_OPEN = 60
 _FEW_CLASSES = 6
+_SLOW = 5e-4  # of the features: where a bound falls by less at a time, it is time to look for selections
 _FIRST_SHARES = (0.999, 0.995, 0.98, 0.9)
 
 
@@ -39,7 +41,7 @@ class _Total:
     """The state of one total: its slice, and what is known about each open point."""
 
     slice: Slice
-    points: list[CountSolution]
+    points: list[Relaxed]
     closed: dict[int, list[Token]]
     optimised: set[int]
 
@@ -73,10 +75,11 @@ class CertifiedSearch:
         self, problem: Problem, budget: Budget, incumbent: Incumbent, rng: np.random.Generator, max_programs: int
     ) -> None:
         self._problem, self._budget, self._incumbent = problem, budget, incumbent
-        self._relaxation = CountRelaxation(problem, budget)
+        self._relaxation = Bundle(problem, budget)
+        self._programs = FeaturePrograms(problem, budget, self._relaxation)
         self._brancher = Brancher(problem, self._relaxation, budget)
         self._proof: list[Multipliers] = []
-        self._columns = ColumnSearch(problem, self._relaxation, budget, incumbent, self._proof)
+        self._columns = ColumnSearch(problem, self._programs, budget, incumbent, self._proof)
         self._rng, self._last_program = rng, max_programs
         self._totals: dict[int, _Total] = {}
         self._near: Floats = problem.feature_class_sizes / problem.n_selectable
@@ -99,11 +102,18 @@ class CertifiedSearch:
             beginning or self._bound_of_part() or Beginning(self._problem.feature_class_sizes.astype(np.float64))
         )
         self._begin(beginning)
-        self._come_close()
+        self._rise()
+        if not self._done():
+            self._find_bound(self._middle(), roughly=False)
+            self._rise()
         if not self._done():
             self._descend()
         if not self._done():
             self._work_on_gap()
+
+    def _middle(self) -> int:
+        """A total half way between the selection and the bound."""
+        return (self._floor + self.upper_bound) // 2
 
     def _begin(self, beginning: Beginning) -> None:
         """Find the bound from somewhere near it."""
@@ -112,14 +122,15 @@ class CertifiedSearch:
             self._near = beginning.amounts / beginning.amounts.sum()
         if beginning.multipliers is not None:
             counts = self._brancher.nearest(int(total), self._near)
-            cut = self._relaxation.price(beginning.multipliers, counts)
+            self._relaxation.start_from(beginning.multipliers)
+            cut = Cut(self._problem, beginning.multipliers, counts)
             self._brancher.cuts.append(cut)
             self._offer_best_scores(cut, int(total))
             self._brancher.release(cut, int(total))
         if beginning.multipliers is None and self._problem.n_classes > _FEW_CLASSES:
             total = min(total, self._reachable_total())
             self._find_quickly(int(total))  # a selection first: the bound may take all the time there is
-        self._find_bound(int(np.floor(total + 1e-6)))
+        self._find_bound(int(np.floor(total + 1e-6)), roughly=True)
 
     def _offer_best_scores(self, cut: Cut, total: int) -> None:
         """Look for a first selection: the features with the best scores, fewer and fewer until they are consistent."""
@@ -137,7 +148,7 @@ class CertifiedSearch:
         """
         counts, step = self._brancher.sizes.copy(), 1.0
         while not self._budget.exhausted():
-            solution = self._relaxation.solve(counts)
+            solution = self._relaxation.at(counts)
             if solution is None:
                 break
             self._brancher.cuts.append(solution.cut)
@@ -185,8 +196,8 @@ class CertifiedSearch:
         """Totals up to here need no proof: there is a selection, or none so small can be consistent."""
         return max(self._incumbent.n_selected, self._least)
 
-    def _find_bound(self, guess: int) -> None:
-        """Bracket the smallest total that multipliers exclude.
+    def _find_bound(self, guess: int, *, roughly: bool) -> None:
+        """Bracket the smallest total that multipliers exclude; roughly: until that gets slow.
 
         Multipliers found at one total exclude, as a rule, smaller ones, too: the smallest of them is the next guess, as
         in Newton's method. Where that leads on slowly, by growing steps, then by halving.
@@ -197,7 +208,9 @@ class CertifiedSearch:
             probe = min(max(probe, low + 1), high - 1)
             slice_ = self._settle_from(probe)
             if slice_.excluded:
-                high, step = self._exclude_from(probe, slice_), 2 * step
+                before, high, step = high, self._exclude_from(probe, slice_), 2 * step
+                if roughly and before - high <= _SLOW * high:
+                    return
             else:
                 low, bracketed, step = probe, True, 1
                 if slice_.open_points:
@@ -249,15 +262,21 @@ class CertifiedSearch:
                     break
                 total.points[index] = solution
                 total.optimised.add(index)
-        return sorted(total.unsettled, key=lambda index: (-total.points[index].margin, index))
+                if solution.excluded:
+                    self._proof.append(solution.cut.proof)
+                    total.closed[index] = [["cut", len(self._proof) - 1]]
+        return sorted(total.unsettled, key=lambda index: (-total.points[index].model, index))
 
-    def _come_close(self) -> None:
-        """A quick way down from the bound in growing steps, and back up by halving: a good selection exists early."""
-        failed, size, step = self.upper_bound + 1, self.upper_bound, 1
-        while size > self._incumbent.n_selected and not self._spent() and not self._find_quickly(size):
-            failed, size, step = size, max(size - step, self._least + 1), 2 * step
-            if size == failed:
-                return
+    def _rise(self) -> None:
+        """Selections between the best one and the bound: down from the bound until one is found, then by halving."""
+        failed = self.upper_bound + 1
+        step = max(1, int(_SLOW * self.upper_bound))
+        size = max(self.upper_bound - step, self._incumbent.n_selected + 1, self._least + 1)
+        while not self._spent() and not self._find_quickly(size):
+            step *= 2
+            failed, size = size, max(size - step, self._least + 1)
+            if size == failed or size <= self._incumbent.n_selected:
+                break
         while failed - self._incumbent.n_selected > 1 and not self._spent():
             size = (failed + self._incumbent.n_selected) // 2
             if not self._find_quickly(size):
@@ -273,16 +292,12 @@ class CertifiedSearch:
         if size < self.upper_bound - _NEAR_BOUND:
             points += self._points_between(size)
         for point in points:
-            if point.margin > 0 and not self._spent():
-                rounded = round_to_counts(self._problem, point.x, point.counts)
-                mended = repair(self._problem, rounded, self._budget, _MOVES)
-                if mended is not None:
-                    self._incumbent.offer(mended)
-                if self._incumbent.n_selected >= size or self._dive([point], _CLOSE_DIVES):
+            if point.model > 0 and not self._spent():
+                if self._dive([point], _CLOSE_DIVES):
                     return True
         return False
 
-    def _best_points(self, total: _Total, count: int) -> list[CountSolution]:
+    def _best_points(self, total: _Total, count: int) -> list[Relaxed]:
         """The most promising points of a total; where none is known to be open, the one nearest to the best shares."""
         ranked = self._ranked(total)[:count]
         if ranked or total.excluded:
@@ -291,14 +306,14 @@ class CertifiedSearch:
         point = self._solve_at(nearest)
         return [] if point is None else [point]
 
-    def _solve_at(self, counts: Integers) -> CountSolution | None:
+    def _solve_at(self, counts: Integers) -> Relaxed | None:
         """The best relaxation at some counts."""
-        solution = self._relaxation.solve(counts, to_optimality=True)
+        solution = self._programs.vertex(counts)
         if solution is not None:
             self._brancher.release(solution.cut, int(counts.sum()))
         return solution
 
-    def _points_between(self, size: int) -> list[CountSolution]:
+    def _points_between(self, size: int) -> list[Relaxed]:
         """The relaxation at shares between those of the bound and those of the best selection.
 
         Where few features of a class are best for the relaxation, whole ones often do not do; the best selection has
@@ -390,7 +405,7 @@ class CertifiedSearch:
         """Look for a selection at the most promising open points of a total."""
         return self._dive(self._best_points(total, _DIVE_POINTS), dives)
 
-    def _dive(self, points: list[CountSolution], dives: int) -> bool:
+    def _dive(self, points: list[Relaxed], dives: int) -> bool:
         """Look for a selection at some points, in turn."""
         for turn in range(dives if points else 0):
             if self._spent():

@@ -1,0 +1,177 @@
+"""Linear programs over the few features in question at some counts, for dives and trees.
+
+With n_r features of each class, the largest worst margin over fractional selections is
+
+    max s   subject to   margin_jq(x) ≥ s,   Σ_{F_r} x_i = n_r,   0 ≤ x ≤ 1.
+
+Nearly every feature is clearly in or clearly out: by its score under good multipliers (:mod:`cobic.certified.bundle`) it
+stands far above or far below the n_r-th of its class. So the program holds the features near that threshold, the others
+are fixed. :meth:`FeaturePrograms.vertex` ends what the bundle method has begun: its multipliers are nearly right, so that
+few features are in question, and the simplex method finds the very best ones, with few fractional features.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from cobic.budget import Budget
+from cobic.certified.bounds import Cut
+from cobic.certified.bundle import Bundle, Mixture, Relaxed, whole_numbers
+from cobic.certified.looks import RunningSums, Window, class_sums, largest
+from cobic.lp import LpSolver
+from cobic.matrix import Bools, Floats, Integers
+from cobic.problem import Problem
+from cobic.program import LinearProgram
+
+
+_AROUND = 60  # features on each side of a threshold that are in a program at first
+_INCOMING = 120
+_ROUNDS = 12
+_MANY_ROWS = 1500
+_TOLERANCE = 1e-9
+
+
+class FeaturePrograms:
+    """Builds and solves the programs of one problem with hard margins.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    budget : Budget
+        When to stop.
+    bundle : Bundle
+        Where the relaxation is solved to begin with.
+    """
+
+    def __init__(self, problem: Problem, budget: Budget, bundle: Bundle) -> None:
+        self._problem, self._bundle, self._solver = problem, bundle, LpSolver(budget)
+        self._scale = problem.row_scale()
+        # In a row divided by its scale, s counts in units of the typical scale, within what the solver can bear.
+        self._unit = np.clip(float(np.median(self._scale)) / self._scale, 1e-3, 1e3)
+        self._sample = np.repeat(np.arange(problem.n_samples), problem.comparisons.other.shape[1])
+        self.sums = RunningSums(problem)
+
+    def vertex(self, counts: Integers) -> Relaxed | None:
+        """The relaxation at some counts, solved to optimality if that takes few programs; None if out of budget.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (k,)
+            How many features of each class are selected.
+        """
+        relaxed, window = self._bundle.at(counts), self._bundle.window
+        if relaxed is None or window is None:
+            return relaxed
+        whole, solved = relaxed.cut.multipliers, None
+        inside, fixed = self._around_thresholds(window, whole, counts)
+        for _ in range(_ROUNDS):
+            features = window.features[inside[window.features]]
+            solution = self._solver.solve(self.program(features, fixed, counts, np.arange(self._sample.size)))
+            if solution is None:
+                break
+            multipliers = np.maximum(solution.duals[: self._sample.size], 0.0) / self._scale[self._sample]
+            whole, factor = whole_numbers(multipliers.reshape(self._problem.n_samples, -1))
+            solved = (whole, fixed.copy(), features, solution.x[:-1])
+            thresholds = -solution.duals[self._sample.size :] * (counts / size_of(counts)) * factor
+            incoming = self._wrongly_fixed(window, whole, thresholds, inside, fixed)
+            if incoming.size == 0:
+                break
+            inside[incoming], fixed[incoming] = True, False
+        if solved is not None:
+            relaxed = self._better(relaxed, *solved)
+        self._bundle.start_from(relaxed.cut.multipliers)
+        return relaxed
+
+    @staticmethod
+    def _around_thresholds(window: Window, whole: Integers, counts: Integers) -> tuple[Bools, Bools]:
+        """Features of a window near the threshold, and those that are well above it, or in outside the window."""
+        inside, fixed = np.zeros_like(window.base), window.base.copy()
+        for cls, scores in enumerate(window.scores(whole)):
+            features, n = window.by_class[cls], int(counts[cls] - window.base_counts[cls])
+            above, near = features[largest(scores, n - _AROUND)], features[largest(scores, n + _AROUND)]
+            inside[near], fixed[above] = True, True
+        return inside & ~fixed, fixed
+
+    @staticmethod
+    def _wrongly_fixed(
+        window: Window, whole: Integers, thresholds: Floats, inside: Bools, fixed: Bools
+    ) -> Integers:
+        """Features of a window outside the program on the wrong side of the threshold, worst first."""
+        excess = np.concatenate([scores - thresholds[cls] for cls, scores in enumerate(window.scores(whole))])
+        wrong = np.where(fixed[window.features], -excess, excess)
+        wrong[inside[window.features]] = -np.inf
+        places = np.flatnonzero(wrong > _TOLERANCE * float(np.abs(excess).max()))
+        return window.features[places[np.argsort(-wrong[places], kind="stable")[:_INCOMING]]]
+
+    def _better(self, relaxed: Relaxed, whole: Integers, fixed: Bools, features: Integers, shares: Floats) -> Relaxed:
+        """What is known about the relaxation, with the multipliers and the solution of a program where they are better."""
+        problem, counts = self._problem, relaxed.counts
+        cut = Cut(problem, whole, counts)
+        value = float(cut.values(counts[None, :])[0])
+        if cut.size and value / cut.size < relaxed.value:
+            excluded = bool(cut.excludes(np.array([value]))[0])
+            relaxed = replace(relaxed, cut=cut, value=value / cut.size, excluded=excluded)
+        sums = self.sums.of(fixed) + class_sums(problem, features, shares)
+        margins = problem.comparisons.margins(sums / counts).ravel()
+        if margins.min() > relaxed.model:
+            mixture = Mixture(problem.n_features, [(1.0, np.packbits(fixed))], features, shares)
+            relaxed = replace(relaxed, model=float(margins.min()), margins=margins, mixture=mixture)
+        return relaxed
+
+    def program(self, features: Integers, fixed: Bools, counts: Integers, rows: Integers) -> LinearProgram:
+        """The program over some features, which come class by class, with s as its last column.
+
+        Parameters
+        ----------
+        features : ndarray
+            The features in play.
+        fixed : ndarray of bool, shape (n_features,)
+            Features that are selected besides.
+        counts : ndarray of shape (k,)
+            How many features of each class are selected.
+        rows : ndarray
+            The comparisons to be kept, as running indices.
+        """
+        problem = self._problem
+        sample, scale = self._sample[rows], self._scale[self._sample[rows]]
+        classes, gathered = problem.feature_classes[features], problem.columns(features).T
+        size = size_of(counts)
+        lengths, places, values = [np.array([rows.size])], [np.arange(rows.size)], [-self._unit[sample]]
+        for cls in reversed(range(problem.n_classes)):
+            coefficients = problem.comparisons.coefficients(cls).ravel()
+            involved, mine = np.flatnonzero(coefficients[rows]), classes == cls
+            n_mine = int(mine.sum())
+            weights = coefficients[rows[involved]] * (size / counts[cls]) / scale[involved]
+            block = gathered[mine][:, sample[involved]] * weights
+            values.insert(0, np.hstack([block, np.ones((n_mine, 1))]).ravel())
+            places.insert(0, np.tile(np.append(involved, rows.size + cls), n_mine))
+            lengths.insert(0, np.full(n_mine, involved.size + 1))
+        already = problem.comparisons.margins(self.sums.of(fixed) / counts).ravel()[rows]
+        left = counts - problem.counts(fixed)
+        return LinearProgram(
+            starts=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int32),
+            rows=np.concatenate(places).astype(np.int32),
+            values=np.concatenate(values),
+            gain=np.append(np.zeros(features.size), 1.0),
+            lower=np.append(np.zeros(features.size), -np.inf),
+            upper=np.append(np.ones(features.size), np.inf),
+            row_lower=np.concatenate([-already * (size / scale), left]),
+            row_upper=np.concatenate([np.full(rows.size, np.inf), left]),
+        )
+
+
+def round_to_counts(problem: Problem, x: Floats, counts: Integers) -> Bools:
+    """The selection with given counts that holds the largest entries of a fractional one."""
+    support = np.zeros(problem.n_features, dtype=np.bool_)
+    for members, n in zip(problem.features_of_class, counts, strict=True):
+        support[members[np.argsort(-x[members], kind="stable")[: int(n)]]] = True
+    return support
+
+
+def size_of(counts: Integers) -> float:
+    """By what the rows of a program are multiplied: then a feature counts about as much as its value, not 1/n_r of it.
+
+    Otherwise what a single feature does among hundreds of thousands would be less than the solver's tolerance.
+    """
+    return float(counts.mean())
