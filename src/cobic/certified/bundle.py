@@ -132,12 +132,22 @@ class Bundle:
         self._price = problem.slack_penalty if problem.soft else 1.0
         self._everything = Everything(problem)
         self._window_size = Window.size_for(problem)
-        self.window: Window | None = None
-        if self._window_size == problem.n_features:
-            self.window = Window(problem, None, self._window_size)
+        complete = self._window_size == problem.n_features
+        self._window = Window(problem, None, self._window_size) if complete else None
+        self._seen: Look | None = None
         self._pieces: list[_Piece] = []
         self._multipliers: Floats | None = None
         self._turn = 0
+
+    @property
+    def window(self) -> Window:
+        """The features around the thresholds of the last box that was a point."""
+        if self._window is None:
+            if self._seen is None:
+                message = "there is no window before the first look"
+                raise AssertionError(message)
+            self._window = Window(self._problem, self._seen, Window.size_for_dives(self._problem))
+        return self._window
 
     def start_from(self, multipliers: Integers) -> None:
         """Begin the next box with some multipliers."""
@@ -184,12 +194,13 @@ class Bundle:
         point = self._start() if self._multipliers is None else self._multipliers
         if decided is not None:
             self._pieces = []
-        if decided is None and self.window is not None and self.window.is_complete:
-            run.descend(self.window, point)
+        if decided is None and self._window is not None and self._window.is_complete:
+            run.descend(self._window, point)
         elif decided is None and self._window_size and (low == high).all():
             self._through_windows(run, everything, point)
         else:
             run.descend(everything, point)
+            self._window, self._seen = None, run.best
         self._multipliers = run.at
         return self.relaxed(run.best, run.model, low, high)
 
@@ -203,9 +214,9 @@ class Bundle:
         for _ in range(_LOOKS):
             if run.is_enough() or self._budget.exhausted():
                 return
-            self.window = Window(self._problem, seen, self._window_size)
+            self._window = Window(self._problem, seen, self._window_size)
             before = run.best.value
-            seen = run.look_at_everything(everything, run.descend_through(self.window))
+            seen = run.look_at_everything(everything, run.descend_through(self._window))
             if run.best.value > before - _LEAST_PROGRESS * (before - run.model.least):
                 seen = run.descend(everything, None, _LOOKS_AT_EVERYTHING)
 
@@ -236,7 +247,7 @@ class Bundle:
     def refit(self, low: Integers, high: Integers, look: Look) -> None:
         """Make the pieces of another box pieces of this one where that is little work; forget the others."""
         scores = look.scores
-        if scores is None and self.window is not None:
+        if scores is None:
             scores = np.zeros(self._problem.n_features)
             scores[self.window.features] = np.concatenate(self.window.scores(look.whole))
         self._pieces = [fit for piece in self._pieces for fit in self._refitted(piece, low, high, scores)]

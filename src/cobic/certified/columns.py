@@ -15,7 +15,7 @@ from cobic.budget import Budget, Incumbent
 from cobic.certified.bounds import rounding_error
 from cobic.certified.certificate import Multipliers, Token
 from cobic.certified.bundle import Relaxed, whole_numbers
-from cobic.certified.looks import largest
+from cobic.certified.looks import Window
 from cobic.certified.programs import FeaturePrograms
 from cobic.lp import BranchingLp
 from cobic.matrix import Bools, Floats, Integers
@@ -87,15 +87,17 @@ class ColumnSearch:
         except (_Found, _GivenUp):
             return None
 
-    def dive(self, point: Relaxed, features: int, programs: int, rng: np.random.Generator) -> bool:
+    def dive(self, point: Relaxed, base: Bools, features: int, programs: int, rng: np.random.Generator) -> bool:
         """Look for a selection with the counts of an open point: one path down the tree, by chance a little different.
 
         Parameters
         ----------
         point : Relaxed
             The relaxation there.
+        base : ndarray of bool, shape (n_features,)
+            A selection with these counts; the features that are not decided on stand as it says.
         features : int
-            How many features to decide on, those nearest to the thresholds; the others stand as their scores say.
+            How many features to decide on: those nearest to the thresholds.
         programs : int
             Linear programs that may be spent.
         rng : numpy.random.Generator
@@ -107,7 +109,7 @@ class ColumnSearch:
             Whether a selection was found; the incumbent has it.
         """
         try:
-            _Tree(self, point, programs, features).dive(rng)
+            _Tree(self, point, programs, (base, features)).dive(rng)
         except _Found:
             return True
         except _GivenUp:
@@ -118,16 +120,18 @@ class ColumnSearch:
 class _Tree:
     """The tree at one count vector; features are known by their place among those left free at the root."""
 
-    def __init__(self, search: ColumnSearch, point: Relaxed, programs: int, features: int | None = None) -> None:
+    def __init__(
+        self, search: ColumnSearch, point: Relaxed, programs: int, part: tuple[Bools, int] | None = None
+    ) -> None:
         problem = search._problem
         self._search, self._counts = search, point.counts
         self._last_program = search._budget.lps + programs
         self._root_cut = point.cut
-        if features is None:
+        if part is None:
             free, losses = self._in_question(problem, point)
         else:
-            free, losses, self._fixed_in = _nearest_to_thresholds(problem, point, features)
-            self._assumed = self._fixed_in[free].astype(np.int8)
+            free, losses = _nearest_to_thresholds(search._programs.window, point, part[1])
+            self._fixed_in, self._assumed = part[0].copy(), part[0][free].astype(np.int8)
             self._fixed_in[free] = False
         order = np.argsort(problem.feature_classes[free], kind="stable")
         self._features, self._assumed, losses = free[order], self._assumed[order], losses[order]
@@ -138,7 +142,7 @@ class _Tree:
         self._rows = self._tight_rows(point)
         self._effect = _Effects(free.size)
         self._active = np.zeros(free.size, dtype=np.bool_)
-        self._activate(np.argsort(losses, kind="stable")[:_ACTIVE])
+        self._activate(np.argsort(losses, kind="stable")[: _ACTIVE if part is None else None])
 
     def _in_question(self, problem: Problem, point: Relaxed) -> tuple[Integers, Floats]:
         """Features that the multipliers of the root do not decide, and what their other values cost; fixes the rest."""
@@ -468,22 +472,20 @@ class _Tree:
             raise _Found
 
 
-def _nearest_to_thresholds(problem: Problem, point: Relaxed, count: int) -> tuple[Integers, Floats, Bools]:
-    """Features with scores next to where their class is cut off, how far off they are, and all that are above."""
-    scores = point.cut.scores
-    distance = np.full(problem.n_features, np.inf)
-    best = np.zeros(problem.n_features, dtype=np.bool_)
-    for members, n in zip(problem.features_of_class, point.counts.tolist(), strict=True):
-        required = problem.required[members]
-        free, wanted = members[~required], n - int(required.sum())
-        chosen = largest(scores[free], wanted)
-        best[members[required]] = best[free[chosen]] = True
-        if 0 < wanted < free.size:  # else there is no choice
-            distance[free] = np.abs(scores[free] - scores[free[chosen]].min()) / n
-    free = np.flatnonzero(np.isfinite(distance))
-    if free.size > count:
-        free = free[np.sort(np.argpartition(distance[free], count)[:count])]
-    return free, distance[free], best
+def _nearest_to_thresholds(window: Window, point: Relaxed, count: int) -> tuple[Integers, Floats]:
+    """Features of a window with scores next to where their class is cut off, and what it costs to move them across."""
+    distances = []
+    for cls, scores in enumerate(window.scores(point.cut.multipliers)):
+        n, wanted = int(point.counts[cls]), int(point.counts[cls] - window.base_counts[cls])
+        if 0 < wanted < scores.size:
+            distances.append(np.abs(scores - np.partition(scores, scores.size - wanted)[scores.size - wanted]) / n)
+        else:  # there is no choice, or the window is of other counts
+            distances.append(np.full(scores.size, np.inf))
+    distance = np.concatenate(distances)
+    places = np.flatnonzero(np.isfinite(distance))
+    if places.size > count:
+        places = places[np.sort(np.argpartition(distance[places], count)[:count])]
+    return window.features[places], distance[places]
 
 
 @dataclass

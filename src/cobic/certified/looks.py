@@ -15,7 +15,8 @@ from cobic.certified.bounds import class_scores, multiplier_unit
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
-_WINDOW_CELLS = 1 << 22  # 32 MB
+_WINDOW_CELLS = 1 << 20  # 8 MB: it stays in the cache from one look to the next
+_DIVE_CELLS = 1 << 24  # 128 MB
 _LEAST_WINDOW = 1 << 11  # features: with fewer in it most would not stay outside
 _FEW_CHANGES = 0.02  # of the features: up to here sums are brought up to date rather than computed anew
 
@@ -179,6 +180,11 @@ class Window:
         """How many features a window had better hold; 0 if samples are too many for one."""
         size = _WINDOW_CELLS // problem.n_samples
         return min(size, problem.n_features) if size >= min(_LEAST_WINDOW, problem.n_features) else 0
+
+    @staticmethod
+    def size_for_dives(problem: Problem) -> int:
+        """How many features to gather where samples are many."""
+        return max(_DIVE_CELLS // problem.n_samples, 1)
 
     @property
     def is_complete(self) -> bool:

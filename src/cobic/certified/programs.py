@@ -52,6 +52,11 @@ class FeaturePrograms:
         self._sample = np.repeat(np.arange(problem.n_samples), problem.comparisons.other.shape[1])
         self.sums = RunningSums(problem)
 
+    @property
+    def window(self) -> Window:
+        """The features in question."""
+        return self._bundle.window
+
     def vertex(self, counts: Integers) -> Relaxed | None:
         """The relaxation at some counts, solved to optimality if that takes few programs; None if out of budget.
 
@@ -60,9 +65,10 @@ class FeaturePrograms:
         counts : ndarray of shape (k,)
             How many features of each class are selected.
         """
-        relaxed, window = self._bundle.at(counts), self._bundle.window
-        if relaxed is None or window is None:
+        relaxed = self._bundle.at(counts)
+        if relaxed is None or self._sample.size > _MANY_ROWS:
             return relaxed
+        window = self._bundle.window
         whole, solved = relaxed.cut.multipliers, None
         inside, fixed = self._around_thresholds(window, whole, counts)
         for _ in range(_ROUNDS):
@@ -161,11 +167,28 @@ class FeaturePrograms:
         )
 
 
-def round_to_counts(problem: Problem, x: Floats, counts: Integers) -> Bools:
-    """The selection with given counts that holds the largest entries of a fractional one."""
+def round_to_counts(
+    problem: Problem, x: Floats, counts: Integers, rng: np.random.Generator | None = None
+) -> Bools:
+    """The selection with given counts that holds the largest entries of a fractional one.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    x : ndarray of shape (n_features,)
+        The fractional selection.
+    counts : ndarray of shape (k,)
+        The counts.
+    rng : numpy.random.Generator, optional
+        Then a feature with a share between 0 and 1 is in by chance, more often the larger its share: the means over many
+        such features stay about what they were.
+    """
+    if rng is not None:
+        x = x + np.where((x > 0) & (x < 1), rng.random(x.size) - 0.5, np.sign(x - 0.5))
     support = np.zeros(problem.n_features, dtype=np.bool_)
     for members, n in zip(problem.features_of_class, counts, strict=True):
-        support[members[np.argsort(-x[members], kind="stable")[: int(n)]]] = True
+        support[members[largest(x[members], int(n))]] = True
     return support
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cobic.matrix import Floats
+from cobic.matrix.pool import one_blas_thread
 
 _STEPS = 60
 _SHORT_OF_THE_EDGE = 0.99  # of the way to where a variable would be zero
@@ -77,7 +78,8 @@ def least_of_model(pieces: Floats, offsets: Floats, admissible: Admissible, accu
     accuracy : float
         By how much the answer may be wrong.
     """
-    weights = _InteriorPoint(pieces, -offsets, admissible, None).run(accuracy).weights
+    with one_blas_thread():  # the matrices are small: threads would wait for each other
+        weights = _InteriorPoint(pieces, -offsets, admissible, None).run(accuracy).weights
     return weights / weights.sum()
 
 
@@ -95,7 +97,8 @@ def nearest_below(
     near : ndarray of shape (n, c)
         The others.
     """
-    point = _InteriorPoint(pieces, level - offsets, admissible, near.ravel()).run(accuracy)
+    with one_blas_thread():
+        point = _InteriorPoint(pieces, level - offsets, admissible, near.ravel()).run(accuracy)
     return admissible.nearest(point.multipliers)
 
 

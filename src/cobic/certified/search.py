@@ -23,7 +23,7 @@ _THOROUGH = 1500
 _DIVE = 400
 _SETTING_UP = 15
 _DIVE_POINTS = 8
-_DIVE_FEATURES = (400, 160, 1000)
+_DIVE_FEATURES = (400, 1000, 160)
 _CLOSE_DIVES = 3
 _NEAR_BOUND = 4
 _MOVES = 60
@@ -168,7 +168,7 @@ class CertifiedSearch:
         if part is None or part.is_consistent(part.selectable):
             return None
         search = CertifiedSearch(part, *quiet(part, self._budget), self._rng, self._last_program)
-        search._begin(Beginning(part.feature_class_sizes.astype(np.float64)))
+        search._begin(search._bound_of_part() or Beginning(part.feature_class_sizes.astype(np.float64)))
         if not search._brancher.cuts or search.upper_bound == 0:
             return None  # what no part of the features can do, all of them may
         shares = search._near * (search.upper_bound / part.n_selectable)
@@ -283,18 +283,13 @@ class CertifiedSearch:
                 failed = size
 
     def _find_quickly(self, size: int) -> bool:
-        """Look for a selection of a size: by mending the best relaxation there, then by a few dives."""
-        if self._problem.n_classes > _FEW_CLASSES:
-            total = self._totals.get(size) or _Total(Slice(size), [], {}, set())
-        else:
-            total = self._settle(size, max_open=0)
-        points = self._best_points(total, 1)
+        """Look for a selection of a size by a few dives at the most promising counts."""
+        points = [self._solve_at(self._brancher.nearest(size, self._near))]
         if size < self.upper_bound - _NEAR_BOUND:
             points += self._points_between(size)
         for point in points:
-            if point.model > 0 and not self._spent():
-                if self._dive([point], _CLOSE_DIVES):
-                    return True
+            if point is not None and point.model > 0 and not self._spent() and self._dive([point], _CLOSE_DIVES):
+                return True
         return False
 
     def _best_points(self, total: _Total, count: int) -> list[Relaxed]:
@@ -412,7 +407,8 @@ class CertifiedSearch:
                 return False
             point = points[turn % len(points)]
             features = _DIVE_FEATURES[(turn // len(points) + turn) % len(_DIVE_FEATURES)]
-            if self._columns.dive(point, features, min(_DIVE, self._programs_left()), self._rng):
+            base = round_to_counts(self._problem, point.mixture.x, point.counts, self._rng)
+            if self._columns.dive(point, base, features, min(_DIVE, self._programs_left()), self._rng):
                 return True
         return False
 
