@@ -1,4 +1,4 @@
-"""Public data sets, fetched once and checked, a synthetic one shaped like them, and larger ones (`cobic.expression`).
+"""Public data sets, fetched once and checked, a synthetic one shaped like them, and larger ones made of either kind.
 
 A file is looked for in the folder named by the environment variable ``COBIC_DATA`` first, then in the user's cache,
 then downloaded from a fixed address. Its SHA-256 is checked in every case.
@@ -25,6 +25,7 @@ from cobic.dataset import Dataset
 from cobic.errors import DownloadError, InputError
 from cobic.expression import make_large_expression, write_expression
 from cobic.matrix import Floats, Integers
+from cobic.resampled import resample_expression, write_resampled
 
 __all__ = [
     "FILES",
@@ -40,7 +41,9 @@ __all__ = [
     "load_sorlie",
     "make_expression",
     "make_large_expression",
+    "resample_expression",
     "write_expression",
+    "write_resampled",
 ]
 
 _TIMEOUT = 30.0
