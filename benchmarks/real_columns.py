@@ -128,7 +128,7 @@ def _row(case: Case, version: str, ended: Ended, n_samples: int | None) -> Row:
     known = found.get("selected") is not None
     gap = 100.0 * (found["bound"] - found["selected"]) / case.n_features if known else None
     return {
-        "what": "stopped at goal" if case.until_goal else f"{case.seconds:.0f} s",
+        "what": f"{case.seconds:.0f} s" + (", to goal" if case.until_goal else ""),
         "data": case.data,
         "samples": n_samples,
         "drawn samples": case.n_samples is not None,
