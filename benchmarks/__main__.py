@@ -27,6 +27,7 @@ from benchmarks import (
     memory,
     path,
     quality,
+    real_columns,
     scale,
     speed,
 )
@@ -35,7 +36,7 @@ Rows = list[dict[str, Any]]
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("cobic", "numpy", "scipy", "highspy", "scikit-learn", "pyscipopt", "boruta", "mrmr-selection")
 SEED = 0
-BY_NAME_ONLY = ("accuracy", "scale", "on-disk")  # each takes as long as several of the others
+BY_NAME_ONLY = ("accuracy", "scale", "real-columns", "on-disk")  # each takes as long as several of the others
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,14 @@ class Suite:
         Turns the lines into those of a table for a person.
     plot : callable, optional
         Draws them into a figure.
+    compares : bool, default=False
+        Whether it can measure another version of cobic on the same data.
     """
 
     run: Callable[..., Rows]
     table: Callable[[Rows], Rows] | None = None
     plot: Callable[[Rows, Any], None] | None = None
+    compares: bool = False
 
 
 SUITES = {
@@ -68,6 +72,7 @@ SUITES = {
     "label-errors": Suite(label_errors.run),
     "memory": Suite(memory.run),
     "scale": Suite(scale.run, scale.table),
+    "real-columns": Suite(real_columns.run, real_columns.table, compares=True),
     "on-disk": Suite(scale.run_on_disk, scale.table),
     "accuracy": Suite(accuracy.run),
 }
@@ -109,25 +114,35 @@ def main() -> int:
     )
     parser.add_argument("--redraw", action="store_true", help="measure nothing: tables and plots of stored figures")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and rows: a few minutes in all")
+    comparing = [name for name in SUITES if SUITES[name].compares]
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="FOLDER",
+        help=f"another checkout of cobic, measured on the same data ({', '.join(comparing)})",
+    )
     arguments = parser.parse_args()
+    names = arguments.only or [name for name in SUITES if name not in BY_NAME_ONLY]
+    if arguments.against is not None and not set(names) <= set(comparing):
+        parser.error(f"--against is for --only {' --only '.join(comparing)}")
     RESULTS.mkdir(exist_ok=True)
     failed = 0
-    for name in arguments.only or [name for name in SUITES if name not in BY_NAME_ONLY]:
+    for name in names:
         try:
-            _measure(name, quick=arguments.quick, redraw=arguments.redraw)
+            _measure(name, quick=arguments.quick, redraw=arguments.redraw, against=arguments.against)
         except Exception:  # what one suite runs into is no reason to lose the others
             traceback.print_exc()
             failed += 1
     return 1 if failed else 0
 
 
-def _measure(name: str, *, quick: bool, redraw: bool) -> None:
+def _measure(name: str, *, quick: bool, redraw: bool, against: Path | None) -> None:
     """Run one suite and keep what it finds; or only show what was found before."""
     stored = RESULTS / f"{name}.json"
     if not redraw:
         print(f"== {name}", flush=True)
         begin = time.perf_counter()
-        rows = SUITES[name].run(quick=quick)
+        rows = SUITES[name].run(quick=quick, **({"against": against} if SUITES[name].compares else {}))
         seconds = time.perf_counter() - begin
         document = {"suite": name, "quick": quick, "seconds": seconds, **facts(), "rows": rows}
         stored.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")

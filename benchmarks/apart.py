@@ -1,11 +1,16 @@
 """Work in a process of its own, with a cap on time and memory: what hangs or fails there is a row, not the end."""
 
+import json
 import multiprocessing
+import os
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 MEMORY = 8 << 30  # bytes of address space
@@ -64,6 +69,39 @@ def one_by_one(
 def alone(work: Callable[[Any], Any], item: Any, seconds: float, memory: int = MEMORY) -> Ended:
     """Do one piece of work in a process apart."""
     return next(ended for _, ended in one_by_one(work, [item], seconds, memory))
+
+
+def of_version(tree: Path, script: Path, arguments: dict[str, Any], seconds: float) -> Ended:
+    """Run a script in a process that imports cobic from another place.
+
+    Parameters
+    ----------
+    tree : Path
+        The folder with the package in it.
+    script : Path
+        Gets the arguments as JSON, and prints a line of JSON at its end.
+    arguments : dict
+        What it gets.
+    seconds : float
+        Cap on the process, its imports included.
+
+    Returns
+    -------
+    Ended
+        With what the script printed.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    command = [sys.executable, "-P", str(script), json.dumps(arguments)]  # -P: the folder of the script is no place
+    begun = time.perf_counter()
+    try:
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return Ended("time-out", None, time.perf_counter() - begun)
+    taken = time.perf_counter() - begun
+    if ended.returncode == 0:
+        return Ended("done", json.loads(ended.stdout.splitlines()[-1]), taken)
+    last = (ended.stderr.strip().splitlines() or ["the process died"])[-1]
+    return Ended("out of memory" if "MemoryError" in last else f"failed: {last}", None, taken)
 
 
 def _until_it_fails(work: Callable[[Any], Any], items: list[Any], seconds: float, memory: int) -> Iterator[Ended]:

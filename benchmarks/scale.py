@@ -1,7 +1,7 @@
 """Large data: what is proven, how soon, with how much memory, and how that grows.
 
 Each line is measured in a process of its own that reads its data from a file, so that its memory is that of the work
-alone. The data are those of `cobic.datasets.make_large_expression`.
+alone. The data are those of `cobic.datasets.make_large_expression`; `real_columns.py` measures on real columns.
 """
 
 import resource
@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 import cobic
 from benchmarks.apart import alone
+from benchmarks.timing import exponent
 from cobic.matrix import Matrix
 
 _CAP = 16 << 30
@@ -123,9 +124,7 @@ def _exponent(what: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Slope of log time to the goal against log size."""
     size = "features" if what == "features" else "samples"
     known = [(row[size], row["s to goal"]) for row in rows if row["s to goal"]]
-    sizes, seconds = np.log(np.array(known, dtype=float).T)
-    slope = float(np.polyfit(sizes, seconds, 1)[0]) if len(known) > 2 else None
-    return {**dict.fromkeys(rows[0]), "what": f"exponent in {what}", "exponent": slope}
+    return {**dict.fromkeys(rows[0]), "what": f"exponent in {what}", "exponent": exponent(known)}
 
 
 def _write(item: tuple[Case, Path]) -> None:

@@ -1,11 +1,15 @@
-"""Timing on a noisy machine: the best of several repetitions."""
+"""Timing on a noisy machine: the best of several repetitions, and how times grow."""
 
 import os
 import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import cobic
+
+_LEAST_POINTS = 3  # through two, every growth is a power
 
 
 def best_of(repetitions: int, action: Callable[[], Any]) -> tuple[float, Any]:
@@ -16,6 +20,14 @@ def best_of(repetitions: int, action: Callable[[], Any]) -> tuple[float, Any]:
         answer = action()
         times.append(time.perf_counter() - started)
     return min(times), answer
+
+
+def exponent(points: list[tuple[float, float]]) -> float | None:
+    """Slope of log time against log size over points (size, time); None if they are too few to say."""
+    if len(points) < _LEAST_POINTS:
+        return None
+    sizes, seconds = np.log(np.array(points, dtype=float).T)
+    return float(np.polyfit(sizes, seconds, 1)[0])
 
 
 def data_sets() -> dict[str, cobic.Dataset]:

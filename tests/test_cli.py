@@ -485,7 +485,7 @@ def test_demo_shows_a_result(capsys):
 def test_datasets_are_listed_and_version_is_told(capsys):
     assert main(["datasets"]) == 0
     listed = capsys.readouterr().out
-    assert all(name in listed for name in ("golub", "notterman", "khan", "sorlie"))
+    assert all(name in listed for name in ("golub", "notterman", "khan", "sorlie", "alon", "singh", "gravier"))
     with pytest.raises(SystemExit) as exit_:
         main(["--version"])
     assert exit_.value.code == 0

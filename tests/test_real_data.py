@@ -44,6 +44,22 @@ def test_khan_and_sorlie_have_the_published_shapes(real_data):
         assert result.n_selected >= least
 
 
+@pytest.mark.parametrize(
+    ("name", "shape", "sizes"),
+    [
+        ("alon", (62, 2000), {"1": 22, "2": 40}),
+        ("singh", (102, 12_600), {"1": 50, "2": 52}),
+        ("gravier", (168, 2905), {"1": 111, "2": 57}),
+    ],
+)
+def test_binary_sets_have_the_published_shapes(real_data, name, shape, sizes):
+    data = cobic.datasets.LOADERS[name]()
+    assert data.X.shape == shape
+    assert data.class_sizes == sizes
+    assert np.isfinite(data.X).all()
+    assert (data.X.min() < 0) == (name != "alon")  # log ratios, and intensities with the background taken off
+
+
 def test_the_printed_algorithm_falls_into_the_trap(golub):
     problem = golub.problem()
     result = cobic.solve(problem, method="bilevel-vns", criterion="published")

@@ -1,4 +1,4 @@
-"""Public data sets, fetched once and checked, a synthetic one shaped like them, and larger ones (`cobic.expression`).
+"""Public data sets, fetched once and checked, a synthetic one shaped like them, and larger ones made of either kind.
 
 A file is looked for in the folder named by the environment variable ``COBIC_DATA`` first, then in the user's cache,
 then downloaded from a fixed address. Its SHA-256 is checked in every case.
@@ -25,19 +25,25 @@ from cobic.dataset import Dataset
 from cobic.errors import DownloadError, InputError
 from cobic.expression import make_large_expression, write_expression
 from cobic.matrix import Floats, Integers
+from cobic.resampled import resample_expression, write_resampled
 
 __all__ = [
     "FILES",
     "LOADERS",
     "RemoteFile",
     "fetch",
+    "load_alon",
     "load_golub",
+    "load_gravier",
     "load_khan",
     "load_notterman",
+    "load_singh",
     "load_sorlie",
     "make_expression",
     "make_large_expression",
+    "resample_expression",
     "write_expression",
+    "write_resampled",
 ]
 
 _TIMEOUT = 30.0
@@ -69,7 +75,7 @@ _NOTTERMAN = (
     "https://raw.githubusercontent.com/AmalDamodarMukund/"
     "Colon-Cancer-Analysis-and-Prediction-from-Genetic-Expression-Data/6793215fd9feb87f8bdcf2ce5366de6f4fbf0afc/"
 )
-_MULTICLASS = (
+_MICROARRAY = (
     "https://raw.githubusercontent.com/kivancguckiran/microarray-data/5681201bb4e2ba7024fe15d4c71046017219b658/csv/"
 )
 
@@ -96,13 +102,28 @@ FILES = {
     ),
     "khan": RemoteFile(
         "multiclass/khan.tar.gz",
-        f"{_MULTICLASS}khan.tar.gz",
+        f"{_MICROARRAY}khan.tar.gz",
         "1dfd1b10ecd9fdcde6955db65bb02f27b65dfdf41e924b624e36db7c3247b9d5",
     ),
     "sorlie": RemoteFile(
         "multiclass/sorlie.tar.gz",
-        f"{_MULTICLASS}sorlie.tar.gz",
+        f"{_MICROARRAY}sorlie.tar.gz",
         "6bb9fe279e10f83d04b1a5c8931d12d1132f7df10a55461eee9075420e1fd97c",
+    ),
+    "alon": RemoteFile(
+        "binary/alon.tar.gz",
+        f"{_MICROARRAY}alon.tar.gz",
+        "caa28ffa83219916d0e3ab9c2e459c0a43e407f5ec55ab49301e69493cef5628",
+    ),
+    "singh": RemoteFile(
+        "binary/singh.tar.gz",
+        f"{_MICROARRAY}singh.tar.gz",
+        "7aeba654ac623bca8598ff31125fed953668320474f2a86e7860fe2c1dc5a650",
+    ),
+    "gravier": RemoteFile(
+        "binary/gravier.tar.gz",
+        f"{_MICROARRAY}gravier.tar.gz",
+        "5eb759605597717c7012dfef7af4f9bf7cc3e4ad63628f2d1970f72a0baa933e",
     ),
 }
 
@@ -164,11 +185,47 @@ def load_sorlie() -> Dataset:
     return _archived("sorlie", "Sørlie et al., PNAS 98 (2001)")
 
 
+def load_alon() -> Dataset:
+    """Load the colon data of Alon et al. (PNAS 1999): normal against tumour tissue, 2000 genes.
+
+    Returns
+    -------
+    Dataset
+        62 samples, intensities; class 1 (22 samples) is normal tissue, class 2 (40) tumour.
+    """
+    return _archived("alon", "Alon et al., PNAS 96 (1999)")
+
+
+def load_singh() -> Dataset:
+    """Load the prostate data of Singh et al. (Cancer Cell 2002): normal against tumour tissue, 12,600 genes.
+
+    Returns
+    -------
+    Dataset
+        102 samples, intensities; class 1 (50 samples) is normal tissue, class 2 (52) tumour.
+    """
+    return _archived("singh", "Singh et al., Cancer Cell 1 (2002)")
+
+
+def load_gravier() -> Dataset:
+    """Load the breast carcinomas of Gravier et al. (Genes Chromosomes Cancer 2010): two outcomes, 2905 genes.
+
+    Returns
+    -------
+    Dataset
+        168 samples, log ratios; class 1 (111 samples) had no metastasis within five years, class 2 (57) had one.
+    """
+    return _archived("gravier", "Gravier et al., Genes Chromosomes Cancer 49 (2010)")
+
+
 LOADERS: dict[str, Callable[[], Dataset]] = {
     "golub": load_golub,
     "notterman": load_notterman,
     "khan": load_khan,
     "sorlie": load_sorlie,
+    "alon": load_alon,
+    "singh": load_singh,
+    "gravier": load_gravier,
 }
 
 

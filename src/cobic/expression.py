@@ -17,20 +17,25 @@ from numpy.typing import NDArray
 from cobic.checks import is_number, require_whole
 from cobic.dataset import Dataset
 from cobic.errors import InputError
-from cobic.io.chunked import write_rows, write_tiles
-from cobic.io.sparse import csr_of
-
-Singles = NDArray[np.float32]
+from cobic.tiled import (
+    TILE_COLUMNS,
+    TILE_ROWS,
+    Singles,
+    block_of_cells,
+    blocks_of,
+    categories,
+    in_file,
+    in_memory,
+    numbered,
+    require_density,
+    stream,
+    tiles_of,
+)
 
 KINDS = ("plain", "informative", "noisy", "contaminated")
 _PLAIN, _INFORMATIVE, _NOISY, _CONTAMINATED = range(4)
 _MOST_CLASSES = 100
-_DENSEST = 0.5  # of a sparse matrix: above, it is larger than a dense one
-
-# Part of what a seed means: other numbers make other data.
-_TILE_ROWS, _TILE_COLUMNS = 64, 1 << 14
-_BLOCK_CELLS = 1 << 22
-_PLANNING, _FILLING = 0, 1
+_PLANNING, _FILLING = 0, 1  # what a stream of random numbers is for
 
 _ERROR = 40_000.0  # of an intensity, in the mean
 _OVERLOAD = 2.5  # by how much the errors of a victim outweigh its margin: more than half of them must go
@@ -68,7 +73,7 @@ class Recipe:
 
     def rng(self, *key: int) -> np.random.Generator:
         """Randomness of its own for each key."""
-        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+        return stream(self.seed, *key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +102,11 @@ class Plan:
     victims: list[NDArray[np.intp]]
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Samples and features."""
+        return self.recipe.shape
+
+    @property
     def class_names(self) -> list[str]:
         """Names of the classes."""
         return [chr(ord("A") + cls) if cls < 26 else f"class_{cls + 1}" for cls in range(len(self.recipe.class_sizes))]
@@ -109,26 +119,26 @@ class Plan:
     @property
     def feature_names(self) -> list[str]:
         """gene_0001 and so on."""
-        return _numbered("gene", self.recipe.shape[1])
+        return numbered("gene", self.shape[1])
 
     @property
     def sample_names(self) -> list[str]:
         """sample_0001 and so on."""
-        return _numbered("sample", self.recipe.shape[0])
+        return numbered("sample", self.shape[0])
 
     @property
-    def feature_kinds(self) -> NDArray[np.str_]:
+    def feature_kinds(self) -> "pd.Categorical[str]":
         """What each feature was planted as, in words."""
-        return np.array(KINDS)[self.kinds]
+        return pd.Categorical.from_codes(self.kinds, categories=pd.Index(KINDS))
 
     @property
-    def sample_kinds(self) -> NDArray[np.str_]:
+    def sample_kinds(self) -> "pd.Categorical[str]":
         """What each sample was planted as, in words."""
         words = np.full(self.labels.size, "plain", dtype="<U11")
         for each in self.victims:
             words[each] = "victim"
         words[self.classes != self.labels] = "mislabelled"
-        return words
+        return categories(words)
 
     @property
     def source(self) -> str:
@@ -208,15 +218,7 @@ def make_large_expression(
         seed=seed,
     )
     planned = plan(asked)
-    return Dataset(
-        X=_gathered(Counts(planned)) if asked.sparse else _filled(Intensities(planned)),
-        y=planned.y,
-        feature_names=tuple(planned.feature_names),
-        sample_names=tuple(planned.sample_names),
-        source=planned.source,
-        feature_kinds=tuple(planned.feature_kinds.tolist()),
-        sample_kinds=tuple(planned.sample_kinds.tolist()),
-    )
+    return in_memory(planned, _parts(planned), sparse=asked.sparse)
 
 
 def write_expression(path: str | Path, n_features: int = 100_000, *, overwrite: bool = False, **arguments: Any) -> None:
@@ -252,19 +254,12 @@ def write_expression(path: str | Path, n_features: int = 100_000, *, overwrite: 
     """
     asked = recipe(n_features, **arguments)
     planned = plan(asked)
-    obs = pd.DataFrame({"class": _categories(planned.y), "kind": _categories(planned.sample_kinds)})
-    obs.index = pd.Index(planned.sample_names)
-    var = pd.DataFrame({"kind": _categories(planned.feature_kinds)}, index=planned.feature_names)
-    if asked.sparse:
-        write_rows(Path(path), obs, var, Counts(planned).blocks(), overwrite=overwrite)
-    else:
-        chunks = (_TILE_ROWS, _TILE_COLUMNS)
-        write_tiles(Path(path), obs, var, Intensities(planned).tiles(), chunks, overwrite=overwrite)
+    in_file(Path(path), planned, _parts(planned), sparse=asked.sparse, overwrite=overwrite)
 
 
-def _categories(words: NDArray[np.str_]) -> pd.Categorical:
-    categories, codes = np.unique(words, return_inverse=True)
-    return pd.Categorical.from_codes(codes, categories=pd.Index(categories.tolist()))
+def _parts(planned: Plan) -> Any:
+    """The measurements: blocks of a sparse matrix, or tiles."""
+    return Counts(planned).blocks() if planned.recipe.sparse else Intensities(planned).tiles()
 
 
 def recipe(
@@ -290,11 +285,7 @@ def recipe(
     if not 2 <= len(sizes) <= _MOST_CLASSES:
         message = f"{len(sizes)} classes: give 2 to {_MOST_CLASSES}"
         raise InputError(message)
-    if not is_number(density) or not (density == 1 or 0 < density <= _DENSEST):
-        message = (
-            f"density is {density!r}: give 1 for dense data, or a number above 0 and at most {_DENSEST} for sparse"
-        )
-        raise InputError(message)
+    density = require_density(density)
     if contaminated is None:
         contaminated = 0.01 if density == 1 else 0.02
     fractions = (informative, noisy, contaminated)
@@ -306,7 +297,7 @@ def recipe(
     if not is_number(mislabelled) or not 0 <= mislabelled < 0.5:
         message = f"mislabelled is {mislabelled!r}: give a fraction of the samples, at least 0 and below 0.5"
         raise InputError(message)
-    return Recipe(n_features, sizes, float(density), *fractions, mislabelled, require_whole("seed", seed, 0))
+    return Recipe(n_features, sizes, density, *fractions, mislabelled, require_whole("seed", seed, 0))
 
 
 def plan(asked: Recipe) -> Plan:
@@ -355,11 +346,6 @@ def _victims(
         free = free[~np.isin(free, chosen)]
         victims.append(chosen)
     return victims
-
-
-def _numbered(word: str, size: int) -> list[str]:
-    width = len(str(size))
-    return [f"{word}_{number:0{width}d}" for number in range(1, size + 1)]
 
 
 def _typical_margin(asked: Recipe) -> float:
@@ -424,15 +410,11 @@ class Intensities:
 
     def tiles(self) -> Iterator[tuple[slice, slice, Singles]]:
         """Rows, columns and values of one tile after the other, all columns before the next rows."""
-        n_samples, n_features = self.plan.recipe.shape
-        for top in range(0, n_samples, _TILE_ROWS):
-            for left in range(0, n_features, _TILE_COLUMNS):
-                rows = slice(top, min(top + _TILE_ROWS, n_samples))
-                columns = slice(left, min(left + _TILE_COLUMNS, n_features))
-                yield rows, columns, self._tile(rows, columns)
+        for rows, columns in tiles_of(self.plan.shape):
+            yield rows, columns, self._tile(rows, columns)
 
     def _tile(self, rows: slice, columns: slice) -> Singles:
-        rng = self.plan.recipe.rng(_FILLING, rows.start // _TILE_ROWS, columns.start // _TILE_COLUMNS)
+        rng = self.plan.recipe.rng(_FILLING, rows.start // TILE_ROWS, columns.start // TILE_COLUMNS)
         shape = (rows.stop - rows.start, columns.stop - columns.start)
         values = rng.standard_normal(shape, dtype=np.float32)
         values *= self._spread[columns]
@@ -477,11 +459,8 @@ class Counts:
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         """Rows and their values as csr, one block after the other."""
-        n_samples, n_features = self.plan.recipe.shape
-        step = max(1, _BLOCK_CELLS // n_features)
-        for top in range(0, n_samples, step):
-            rows = slice(top, min(top + step, n_samples))
-            yield rows, self._block(rows, self.plan.recipe.rng(_FILLING, top // step))
+        for number, rows in enumerate(blocks_of(self.plan.shape)):
+            yield rows, self._block(rows, self.plan.recipe.rng(_FILLING, number))
 
     def _block(self, rows: slice, rng: np.random.Generator) -> Any:
         n_rows, m = rows.stop - rows.start, self.plan.recipe.n_features
@@ -496,11 +475,9 @@ class Counts:
             own *= self._burst
         self._add_errors(rows, counts)
         cells = np.flatnonzero(counts)
-        starts = np.searchsorted(cells, np.arange(n_rows + 1) * m)
-        lengths = np.diff(starts)
-        indices = (cells - np.repeat(np.arange(n_rows) * m, lengths)).astype(np.int32)
-        values = np.log1p(counts[cells] / np.repeat(libraries, lengths)).astype(np.float32)
-        return csr_of(values, indices, starts, (n_rows, m))
+        own_libraries = libraries[cells // m]
+        values = np.log1p(counts[cells] / own_libraries).astype(np.float32)
+        return block_of_cells(cells, values, (n_rows, m))
 
     def _add_errors(self, rows: slice, counts: NDArray[np.int64]) -> None:
         m = self.plan.recipe.n_features
@@ -525,23 +502,3 @@ def _per_slot(density: float, slots: NDArray[np.int32], excess: NDArray[np.int32
         middle = (low + high) / 2.0
         low, high = (middle, high) if expected(middle) < density else (low, middle)
     return high
-
-
-def _filled(made: Intensities) -> Singles:
-    X = np.empty(made.plan.recipe.shape, dtype=np.float32)
-    for rows, columns, values in made.tiles():
-        X[rows, columns] = values
-    return X
-
-
-def _gathered(made: Counts) -> Any:
-    """All blocks as one matrix; a list at a time is joined and let go, for that is most of the memory."""
-    data, indices, lengths = [], [], []
-    for _, block in made.blocks():
-        data.append(block.data)
-        indices.append(block.indices)
-        lengths.append(np.diff(block.indptr))
-    starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
-    joined = np.concatenate(data)
-    del data
-    return csr_of(joined, np.concatenate(indices), starts, made.plan.recipe.shape)
