@@ -37,7 +37,9 @@ _IDLE = 12  # pieces without a weight for so many looks are forgotten
 _ACCURACY = 0.02  # of the distance between model and best value: the small programs need not be solved any closer
 _FINEST = 1e-9
 _NO_WEIGHT = 1e-6  # in a mixture: less is the interior point method standing short of the edge
-_CLOSE, _SMALL_PART = 1e-3, 0.25  # of the value, and of what one feature does: bounds are in whole features
+_CLOSE = 1e-3  # of the value
+CLOSENESS = 2e-5  # a fifth of the gap of 10⁻⁴ at which a search may end
+_PART_OF_A_FEATURE = 0.25
 _SHARP, _PATIENCE = 0.2, 6  # of the value that excludes some counts, and looks spent on it once they are excluded
 _LEAST_PROGRESS = 0.1  # of the distance that is left: what a window must bring
 _LOOKS_AT_EVERYTHING = 4  # where it does not
@@ -122,10 +124,13 @@ class Bundle:
         The problem.
     budget : Budget
         When to stop.
+    closeness : float, optional
+        The share of the features up to which totals need not be told apart; less than one feature never matters.
     """
 
-    def __init__(self, problem: Problem, budget: Budget) -> None:
+    def __init__(self, problem: Problem, budget: Budget, closeness: float = CLOSENESS) -> None:
         self._problem, self._budget = problem, budget
+        self._tolerance = max(_PART_OF_A_FEATURE, closeness * problem.n_features)
         shape = problem.comparisons.other.shape
         self._admissible = Admissible(shape, cap=1.0) if problem.soft else Admissible(shape, total=1.0)
         # What an admissible λ of the small programs stands for: with soft margins they are in units of the price.
@@ -165,7 +170,7 @@ class Bundle:
 
         def enough(value: float, model: float, effect: float) -> bool:
             nonlocal looks
-            if value - model <= max(_CLOSE * abs(value), _SMALL_PART * effect):
+            if value - model <= max(_CLOSE * abs(value), self._tolerance * effect):
                 return True
             # Multipliers far from the best ones exclude little more than these counts.
             looks += value < 0

@@ -11,7 +11,7 @@ from cobic.certified.branching import Brancher, Slice
 from cobic.certified.certificate import Multipliers, Token, make_certificate
 from cobic.certified.coarse import Beginning, part_of_features, quiet
 from cobic.certified.columns import ColumnSearch
-from cobic.certified.bundle import Bundle, Relaxed
+from cobic.certified.bundle import CLOSENESS, Bundle, Relaxed
 from cobic.certified.programs import FeaturePrograms, round_to_counts
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
@@ -69,13 +69,21 @@ class CertifiedSearch:
         What makes dives differ.
     max_programs : int
         How many linear programs may be solved in all.
+    closeness : float, optional
+        The share of the features up to which totals need not be told apart.
     """
 
     def __init__(
-        self, problem: Problem, budget: Budget, incumbent: Incumbent, rng: np.random.Generator, max_programs: int
+        self,
+        problem: Problem,
+        budget: Budget,
+        incumbent: Incumbent,
+        rng: np.random.Generator,
+        max_programs: int,
+        closeness: float = CLOSENESS,
     ) -> None:
         self._problem, self._budget, self._incumbent = problem, budget, incumbent
-        self._relaxation = Bundle(problem, budget)
+        self._relaxation = Bundle(problem, budget, closeness)
         self._programs = FeaturePrograms(problem, budget, self._relaxation)
         self._brancher = Brancher(problem, self._relaxation, budget)
         self._proof: list[Multipliers] = []
@@ -167,7 +175,7 @@ class CertifiedSearch:
         part = part_of_features(self._problem)
         if part is None or part.is_consistent(part.selectable):
             return None
-        search = CertifiedSearch(part, *quiet(part, self._budget), self._rng, self._last_program)
+        search = CertifiedSearch(part, *quiet(part, self._budget), self._rng, self._last_program, _SLOW)
         search._begin(search._bound_of_part() or Beginning(part.feature_class_sizes.astype(np.float64)))
         if not search._brancher.cuts or search.upper_bound == 0:
             return None  # what no part of the features can do, all of them may
