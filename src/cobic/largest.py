@@ -112,7 +112,8 @@ def _beta_bound(problem: Problem, low: float, budget: Budget) -> float:
     least = np.maximum(problem.required_sizes, 1)
 
     def margin(beta: float) -> float:
-        solution = Bundle(problem.with_margins(problem.alpha, beta), budget).at(least, closely=True)
+        other = problem.with_margins(problem.alpha, beta)
+        solution = FeaturePrograms(other, budget, Bundle(other, budget)).solve(least, closely=True)
         return np.inf if solution is None else solution.value
 
     high = low
@@ -135,7 +136,7 @@ def _selections(problem: Problem, budget: Budget) -> tuple[float, list[Bools]]:
     bound, candidates, factor = np.inf, [], 1
     while not budget.exhausted():
         counts = np.minimum(least * factor, sizes)
-        solution = programs.vertex(counts)
+        solution = programs.solve(counts, closely=True)
         if solution is None:
             break
         bound = solution.value if factor == 1 else bound

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -362,6 +363,17 @@ class Problem:
         """
         other = copy(self)
         other.slack_penalty = other._read_penalty(slack_penalty)
+        return other
+
+    def deciding(self, feature: int, *, inside: bool) -> Self:
+        """The same problem with one more feature that must, or must not, be selected; it is in no group."""
+        other = copy(self)
+        required, selectable = self.required.copy(), self.selectable.copy()
+        required[feature] = selectable[feature] = inside
+        other.constraints = replace(self.constraints, required=required, selectable=selectable)
+        other.required, other.selectable = required, selectable
+        order = self.features_of_class
+        other.__dict__["features_of_class"] = [members[selectable[members]] for members in order]
         return other
 
     def columns(self, features: Integers) -> Floats:

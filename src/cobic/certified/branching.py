@@ -13,13 +13,15 @@ import numpy as np
 
 from cobic.budget import Budget
 from cobic.certified.bounds import Cut
-from cobic.certified.bundle import Bundle, Relaxed
+from cobic.certified.bundle import Relaxed
+from cobic.certified.programs import FeaturePrograms
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
 _FEW_NODES = 400
 _MANY_NODES = 20_000
 _MANY_FEATURES = 20_000
+_SMALL_PARTS = 4096
 
 
 @dataclass
@@ -81,13 +83,13 @@ class Brancher:
     ----------
     problem : Problem
         The problem.
-    relaxation : Bundle
+    relaxation : FeaturePrograms
         Where cuts come from.
     budget : Budget
         When to stop.
     """
 
-    def __init__(self, problem: Problem, relaxation: Bundle, budget: Budget) -> None:
+    def __init__(self, problem: Problem, relaxation: FeaturePrograms, budget: Budget) -> None:
         self._problem, self._relaxation, self._budget = problem, relaxation, budget
         self.sizes, self.least = problem.feature_class_sizes, np.maximum(problem.required_sizes, 1)
         self.cuts: list[Cut] = []
@@ -153,8 +155,8 @@ class Brancher:
                 total -= step
         return total
 
-    def fewer(self, cut: Cut, counts: Integers, least_step: int) -> Integers | None:
-        """Smaller counts that a cut does not exclude, each feature less in the class where it helps most.
+    def fewer(self, cut: Cut, counts: Integers, level: float) -> Integers | None:
+        """Smaller counts at which v is above a level, with fewer features in the classes where that helps most.
 
         Parameters
         ----------
@@ -162,8 +164,8 @@ class Brancher:
             Multipliers that exclude the counts.
         counts : ndarray of shape (k,)
             The counts.
-        least_step : int
-            How many features are to go at least.
+        level : float
+            The level, at least 0.
 
         Returns
         -------
@@ -174,22 +176,27 @@ class Brancher:
         value = float(cut.values(counts[None, :])[0])
         heap = [(-self._help(cut, cls, int(n)), cls) for cls, n in enumerate(counts)]
         heapq.heapify(heap)
-        gone = 0
-        while value <= cut.error or gone < least_step:
+        while value <= level + cut.error:
             help_, cls = heapq.heappop(heap)
             if help_ == np.inf:
                 return None
-            value, gone = value - help_, gone + 1
-            counts[cls] -= 1
+            gone = self._some(int(counts[cls]), cls)
+            value -= gone * help_
+            counts[cls] -= gone
             heapq.heappush(heap, (-self._help(cut, cls, int(counts[cls])), cls))
         return counts
 
+    def _some(self, n: int, cls: int) -> int:
+        """A small part of the features of a class that can go."""
+        return min(1 + n // _SMALL_PARTS, n - int(self.least[cls]))
+
     def _help(self, cut: Cut, cls: int, n: int) -> float:
-        """By how much v grows with one feature less in a class; −∞ if it cannot have fewer."""
+        """By how much v grows with each feature less in a class; −∞ if it cannot have fewer."""
         if n <= self.least[cls]:
             return -np.inf
-        first, means = cut.means(cls, n - 1)
-        return float(means[n - 1 - first] - means[n - first])
+        gone = self._some(n, cls)
+        first, means = cut.means(cls, n - gone)
+        return float(means[n - gone - first] - means[n - first]) / gone
 
     def release(self, cut: Cut, total: int) -> None:
         """Give back what a cut holds besides what is likely to be asked about a total, where that is much."""
@@ -215,7 +222,7 @@ class Brancher:
 
     def _visit(self, work: "_Work", point: Integers) -> bool:
         """Solve the relaxation at a point; False if the budget ran out."""
-        solution = self._relaxation.at(point)
+        solution = self._relaxation.solve(point)
         if solution is None:
             return False
         self.cuts.append(solution.cut)

@@ -40,7 +40,7 @@ _NO_WEIGHT = 1e-6  # in a mixture: less is the interior point method standing sh
 _CLOSE = 1e-3  # of the value
 CLOSENESS = 2e-5  # a fifth of the gap of 10⁻⁴ at which a search may end
 _PART_OF_A_FEATURE = 0.25
-_SHARP, _PATIENCE = 0.2, 6  # of the value that excludes some counts, and looks spent on it once they are excluded
+_SHARP, _PATIENCE = 0.5, 40  # of the value that excludes some counts, and looks spent on it once they are excluded
 _LEAST_PROGRESS = 0.1  # of the distance that is left: what a window must bring
 _LOOKS_AT_EVERYTHING = 4  # where it does not
 _FEW_MOVES = 0.01  # of the features: more are not moved to make a piece of another box one of this box
@@ -142,7 +142,7 @@ class Bundle:
         self._seen: Look | None = None
         self._pieces: list[_Piece] = []
         self._multipliers: Floats | None = None
-        self._turn = 0
+        self._turn, self.is_close = 0, False
 
     @property
     def window(self) -> Window:
@@ -153,6 +153,17 @@ class Bundle:
                 raise AssertionError(message)
             self._window = Window(self._problem, self._seen, Window.size_for_dives(self._problem))
         return self._window
+
+    def window_for(self, counts: Integers) -> Window | None:
+        """A window that holds the thresholds of some counts, if there is one."""
+        if self._window is None and self._seen is None:
+            return None
+        return self.window if self.window.holds(counts) else None
+
+    @property
+    def whole_multipliers(self) -> Integers | None:
+        """The best multipliers of the last box."""
+        return None if self._multipliers is None else self.whole(self._multipliers)
 
     def start_from(self, multipliers: Integers) -> None:
         """Begin the next box with some multipliers."""
@@ -170,7 +181,8 @@ class Bundle:
 
         def enough(value: float, model: float, effect: float) -> bool:
             nonlocal looks
-            if value - model <= max(_CLOSE * abs(value), self._tolerance * effect):
+            self.is_close = value - model <= max(_CLOSE * abs(value), self._tolerance * effect)
+            if self.is_close:
                 return True
             # Multipliers far from the best ones exclude little more than these counts.
             looks += value < 0

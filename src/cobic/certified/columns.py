@@ -15,7 +15,6 @@ from cobic.budget import Budget, Incumbent
 from cobic.certified.bounds import rounding_error
 from cobic.certified.certificate import Multipliers, Token
 from cobic.certified.bundle import Relaxed, whole_numbers
-from cobic.certified.looks import Window
 from cobic.certified.programs import FeaturePrograms
 from cobic.lp import BranchingLp
 from cobic.matrix import Bools, Floats, Integers
@@ -130,7 +129,7 @@ class _Tree:
         if part is None:
             free, losses = self._in_question(problem, point)
         else:
-            free, losses = _nearest_to_thresholds(search._programs.window, point, part[1])
+            free, losses = search._programs.window.nearest(point.cut.multipliers, point.counts, part[1])
             self._fixed_in, self._assumed = part[0].copy(), part[0][free].astype(np.int8)
             self._fixed_in[free] = False
         order = np.argsort(problem.feature_classes[free], kind="stable")
@@ -470,22 +469,6 @@ class _Tree:
         support[self._features[chosen]] = True
         if self._search._incumbent.offer(support):
             raise _Found
-
-
-def _nearest_to_thresholds(window: Window, point: Relaxed, count: int) -> tuple[Integers, Floats]:
-    """Features of a window with scores next to where their class is cut off, and what it costs to move them across."""
-    distances = []
-    for cls, scores in enumerate(window.scores(point.cut.multipliers)):
-        n, wanted = int(point.counts[cls]), int(point.counts[cls] - window.base_counts[cls])
-        if 0 < wanted < scores.size:
-            distances.append(np.abs(scores - np.partition(scores, scores.size - wanted)[scores.size - wanted]) / n)
-        else:  # there is no choice, or the window is of other counts
-            distances.append(np.full(scores.size, np.inf))
-    distance = np.concatenate(distances)
-    places = np.flatnonzero(np.isfinite(distance))
-    if places.size > count:
-        places = places[np.sort(np.argpartition(distance[places], count)[:count])]
-    return window.features[places], distance[places]
 
 
 @dataclass

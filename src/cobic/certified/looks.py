@@ -16,6 +16,7 @@ from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
 _WINDOW_CELLS = 1 << 20  # 8 MB: it stays in the cache from one look to the next
+_EDGE = 0.1  # of a window: a threshold nearer to its edge is not well inside
 _DIVE_CELLS = 1 << 24  # 128 MB
 _LEAST_WINDOW = 1 << 11  # features: with fewer in it most would not stay outside
 _FEW_CHANGES = 0.02  # of the features: up to here sums are brought up to date rather than computed anew
@@ -191,6 +192,14 @@ class Window:
         """Whether it holds all features in question."""
         return self.features.size + int(self._problem.required.sum()) == self._problem.n_selectable
 
+    def holds(self, counts: Integers) -> bool:
+        """Whether the thresholds at some counts are well inside."""
+        wanted = counts - self.base_counts
+        sizes = np.array([features.size for features in self.by_class])
+        if self.is_complete:
+            return True
+        return bool((_EDGE * sizes <= wanted).all() and (wanted <= (1 - _EDGE) * sizes).all())
+
     def _sums_of(self, inside: list[Floats]) -> Floats:
         """Sums (n, k) over shares of its features, class by class."""
         return np.stack([columns.T @ shares for columns, shares in zip(self._columns, inside, strict=True)], axis=1)
@@ -199,6 +208,31 @@ class Window:
         """Scores of its features, class by class."""
         pull = self._problem.comparisons.pull(whole * multiplier_unit(self._problem))
         return [columns @ pull[:, cls] for cls, columns in enumerate(self._columns)]
+
+    def nearest(self, whole: Integers, counts: Integers, size: int) -> tuple[Integers, Floats]:
+        """Features with scores next to where their class is cut off, and what it costs to move them across.
+
+        Parameters
+        ----------
+        whole : ndarray of int64, shape (n_samples, n_comparisons)
+            The multipliers.
+        counts : ndarray of shape (k,)
+            Where the classes are cut off.
+        size : int
+            How many features at most.
+        """
+        distances = []
+        for scores, n, outside in zip(self.scores(whole), counts.tolist(), self.base_counts.tolist(), strict=True):
+            if 0 < n - outside < scores.size:
+                threshold = np.partition(scores, scores.size - n + outside)[scores.size - n + outside]
+                distances.append(np.abs(scores - threshold) / n)
+            else:  # there is no choice, or the window is of other counts
+                distances.append(np.full(scores.size, np.inf))
+        distance = np.concatenate(distances)
+        places = np.flatnonzero(np.isfinite(distance))
+        if places.size > size:
+            places = places[np.sort(np.argpartition(distance[places], size)[:size])]
+        return self.features[places], distance[places]
 
     def look(self, whole: Integers, low: Integers, high: Integers) -> Look:
         """The selection with counts in a box that is best by some multipliers, as far as the window shows."""

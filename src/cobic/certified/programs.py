@@ -26,7 +26,8 @@ from cobic.program import LinearProgram
 
 _AROUND = 60  # features on each side of a threshold that are in a program at first
 _INCOMING = 120
-_ROUNDS = 12
+_ROUNDS, _FEW_ROUNDS = 12, 4  # programs for one box; before the bundle method was tried, where features are many
+_NEAR = 2e-3  # of the features: counts that differ by more have other multipliers
 _MANY_ROWS = 1500
 _TOLERANCE = 1e-9
 
@@ -49,6 +50,8 @@ class FeaturePrograms:
         self._scale = problem.row_scale()
         # In a row divided by its scale, s counts in units of the typical scale, within what the solver can bear.
         self._unit = np.clip(float(np.median(self._scale)) / self._scale, 1e-3, 1e3)
+        self._last: Integers | None = None
+        self._least = float(problem.margin_errors.max())
         self._sample = np.repeat(np.arange(problem.n_samples), problem.comparisons.other.shape[1])
         self.sums = RunningSums(problem)
 
@@ -57,35 +60,58 @@ class FeaturePrograms:
         """The features in question."""
         return self._bundle.window
 
-    def vertex(self, counts: Integers) -> Relaxed | None:
-        """The relaxation at some counts, solved to optimality if that takes few programs; None if out of budget.
+    def solve(self, counts: Integers, *, closely: bool = False) -> Relaxed | None:
+        """The relaxation at some counts: at least the sign of its worst margin; None if out of budget.
+
+        Near counts at which multipliers are known a few programs do; elsewhere the bundle method comes first.
 
         Parameters
         ----------
         counts : ndarray of shape (k,)
             How many features of each class are selected.
+        closely : bool, default=False
+            Go on to the optimum if that takes few programs.
         """
+        few = self._sample.size <= _MANY_ROWS
+        near = self._last is not None and np.abs(self._last - counts).sum() <= 2 + _NEAR * self._problem.n_features
+        self._last = counts
+        window = self._bundle.window_for(counts) if few and near else None
+        known = window is not None and (self._bundle.is_close or window.is_complete)
+        if known and window is not None and self._bundle.whole_multipliers is not None:
+            relaxed = self._by_programs(None, window, counts, self._bundle.whole_multipliers, closely=closely)
+            if relaxed is not None and (relaxed.excluded or relaxed.model > self._least):
+                return relaxed
         relaxed = self._bundle.at(counts)
-        if relaxed is None or self._sample.size > _MANY_ROWS:
+        if relaxed is None or not few or not closely:
             return relaxed
-        window = self._bundle.window
-        whole, solved = relaxed.cut.multipliers, None
+        window = self._bundle.window_for(counts)
+        if window is None:
+            return relaxed
+        return self._by_programs(relaxed, window, counts, relaxed.cut.multipliers, closely=True) or relaxed
+
+    def _by_programs(
+        self, relaxed: Relaxed | None, window: Window, counts: Integers, whole: Integers, *, closely: bool
+    ) -> Relaxed | None:
+        """Solve over the features of a window near the threshold; those that turn out to be wrongly fixed come in."""
         inside, fixed = self._around_thresholds(window, whole, counts)
-        for _ in range(_ROUNDS):
+        solved, rows, settled = None, np.arange(self._sample.size), False
+        for _ in range(_ROUNDS if relaxed is not None or window.is_complete else _FEW_ROUNDS):
             features = window.features[inside[window.features]]
-            solution = self._solver.solve(self.program(features, fixed, counts, np.arange(self._sample.size)))
+            solution = self._solver.solve(self.program(features, fixed, counts, rows))
             if solution is None:
                 break
-            multipliers = np.maximum(solution.duals[: self._sample.size], 0.0) / self._scale[self._sample]
+            multipliers = np.maximum(solution.duals[: rows.size], 0.0) / self._scale[self._sample]
             whole, factor = whole_numbers(multipliers.reshape(self._problem.n_samples, -1))
             solved = (whole, fixed.copy(), features, solution.x[:-1])
-            thresholds = -solution.duals[self._sample.size :] * (counts / size_of(counts)) * factor
+            thresholds = -solution.duals[rows.size :] * (counts / size_of(counts)) * factor
             incoming = self._wrongly_fixed(window, whole, thresholds, inside, fixed)
-            if incoming.size == 0:
+            settled = incoming.size == 0 or (not closely and solution.x[-1] > 0)
+            if settled:
                 break
             inside[incoming], fixed[incoming] = True, False
-        if solved is not None:
-            relaxed = self._better(relaxed, *solved)
+        if solved is None or (relaxed is None and not settled):
+            return relaxed  # multipliers far from the best would spoil what the bundle method begins with
+        relaxed = self._better(relaxed, counts, *solved)
         self._bundle.start_from(relaxed.cut.multipliers)
         return relaxed
 
@@ -110,20 +136,25 @@ class FeaturePrograms:
         places = np.flatnonzero(wrong > _TOLERANCE * float(np.abs(excess).max()))
         return window.features[places[np.argsort(-wrong[places], kind="stable")[:_INCOMING]]]
 
-    def _better(self, relaxed: Relaxed, whole: Integers, fixed: Bools, features: Integers, shares: Floats) -> Relaxed:
+    def _better(
+        self, known: Relaxed | None, counts: Integers, whole: Integers, fixed: Bools, features: Integers, shares: Floats
+    ) -> Relaxed:
         """What is known about the relaxation, with the multipliers and the solution of a program where they are better."""
-        problem, counts = self._problem, relaxed.counts
+        problem = self._problem
         cut = Cut(problem, whole, counts)
         value = float(cut.values(counts[None, :])[0])
-        if cut.size and value / cut.size < relaxed.value:
-            excluded = bool(cut.excludes(np.array([value]))[0])
-            relaxed = replace(relaxed, cut=cut, value=value / cut.size, excluded=excluded)
+        excluded = bool(cut.excludes(np.array([value]))[0])
+        value = value / cut.size if cut.size else np.inf
         sums = self.sums.of(fixed) + class_sums(problem, features, shares)
         margins = problem.comparisons.margins(sums / counts).ravel()
-        if margins.min() > relaxed.model:
-            mixture = Mixture(problem.n_features, [(1.0, np.packbits(fixed))], features, shares)
-            relaxed = replace(relaxed, model=float(margins.min()), margins=margins, mixture=mixture)
-        return relaxed
+        mixture = Mixture(problem.n_features, [(1.0, np.packbits(fixed))], features, shares)
+        model, no_spread = float(margins.min()), np.zeros(counts.size)
+        found = Relaxed(cut, value, model, margins, counts * 1.0, no_spread, counts, excluded, mixture)
+        if known is not None and known.value <= value:
+            found = replace(found, cut=known.cut, value=known.value, excluded=known.excluded)
+        if known is not None and known.model >= model:
+            found = replace(found, model=known.model, margins=known.margins, mixture=known.mixture)
+        return found
 
     def program(self, features: Integers, fixed: Bools, counts: Integers, rows: Integers) -> LinearProgram:
         """The program over some features, which come class by class, with s as its last column.

@@ -1,4 +1,11 @@
-"""The search for the proven optimum: bound first, then selections and proofs until they meet."""
+"""The search for the proven optimum: selections and bound close in on each other, with growing effort.
+
+A rough bound comes first (:mod:`cobic.certified.branching`). Totals between the best selection and the bound are then
+bisected by success: at the most promising counts of a total the relaxation is solved, rounded, and mended by dives
+(:mod:`cobic.certified.columns`) and exchanges (:mod:`cobic.certified.swaps`). Then the bound is lowered: by multipliers,
+and where these leave a few counts open, by deciding on features. What fails is tried again with more effort, until the
+two meet, or are as close as was asked for, or more effort has brought nothing for long.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,32 +15,31 @@ import numpy as np
 from cobic.budget import Budget, Incumbent
 from cobic.certified.bounds import Cut
 from cobic.certified.branching import Brancher, Slice
+from cobic.certified.bundle import CLOSENESS, Bundle, Relaxed
 from cobic.certified.certificate import Multipliers, Token, make_certificate
 from cobic.certified.coarse import Beginning, part_of_features, quiet
 from cobic.certified.columns import ColumnSearch
-from cobic.certified.bundle import CLOSENESS, Bundle, Relaxed
 from cobic.certified.programs import FeaturePrograms, round_to_counts
-from cobic.matrix import Floats, Integers
+from cobic.certified.swaps import Swaps
+from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 from cobic.repair import repair
 
-# What may be spent at a time, in linear programs (about a millisecond each).
-_QUICK = 200
-_THOROUGH = 1500
-_DIVE = 400
-_SETTING_UP = 15
-_DIVE_POINTS = 8
-_DIVE_FEATURES = (400, 1000, 160)
-_CLOSE_DIVES = 3
-_NEAR_BOUND = 4
-_MOVES = 60
-_FIRST_DIVES = 8
-_MANY_DIVES = 80
-_FEW_POINTS = 6
-_MAX_OPEN = 60
-_FEW_CLASSES = 6
+_PROGRAMS = 100  # small linear programs (about a millisecond each) for a dive or a tree at first; doubled with the effort
+_MOST_EFFORT = 8
+_SETTING_UP = 15  # programs that setting up a tree is charged as
+_WINDOWS = (400, 1000, 160)  # features that are dived into and exchanged, in turn: most rows need few, some need many
+_MAX_OPEN = 60  # counts left open by multipliers: with more, trees would not settle them all
+_FEW_CLASSES = 6  # boxes of counts of more classes have no end
 _SLOW = 5e-4  # of the features: where a bound falls by less at a time, it is time to look for selections
-_FIRST_SHARES = (0.999, 0.995, 0.98, 0.9)
+_APPROACHES = 30
+_MANY_COMPARISONS = 10_000  # exchanges judge them all at every step
+_MOVES = 60
+_RECENT = 30  # multipliers that are asked which counts are promising
+_COUNTS = 4096  # that they are asked about at a time
+_REFINEMENTS = 4
+_GIANT = 4.0  # typical effects: what a larger feature does cannot be mended by exchanges of others
+_DEPTH = 4  # giants that are decided one after the other
 
 
 @dataclass
@@ -85,7 +91,7 @@ class CertifiedSearch:
         self._problem, self._budget, self._incumbent = problem, budget, incumbent
         self._relaxation = Bundle(problem, budget, closeness)
         self._programs = FeaturePrograms(problem, budget, self._relaxation)
-        self._brancher = Brancher(problem, self._relaxation, budget)
+        self._brancher = Brancher(problem, self._programs, budget)
         self._proof: list[Multipliers] = []
         self._columns = ColumnSearch(problem, self._programs, budget, incumbent, self._proof)
         self._rng, self._last_program = rng, max_programs
@@ -96,6 +102,9 @@ class CertifiedSearch:
         # Multipliers that exclude a total exclude what is above, unless some features must be selected.
         self._or_more = bool(problem.required.any())
         self._excluded: dict[int, Slice] = {}
+        self._trees: dict[int, list[Token]] = {}
+        self._recent: list[Cut] = []
+        self._parts: dict[tuple[int, bool], CertifiedSearch] = {}
         self.upper_bound = problem.n_selectable
 
     def run(self, beginning: Beginning | None = None) -> None:
@@ -110,65 +119,77 @@ class CertifiedSearch:
             beginning or self._bound_of_part() or Beginning(self._problem.feature_class_sizes.astype(np.float64))
         )
         self._begin(beginning)
-        self._rise()
-        if not self._done():
-            self._find_bound(self._middle(), roughly=False)
-            self._rise()
-        if not self._done():
-            self._descend()
-        if not self._done():
-            self._work_on_gap()
-
-    def _middle(self) -> int:
-        """A total half way between the selection and the bound."""
-        return (self._floor + self.upper_bound) // 2
+        for effort in range(_MOST_EFFORT):
+            if self._spent():
+                return
+            self._rise(effort)
+            if effort == 0 and not self._spent():
+                self._find_bound((self._floor + self.upper_bound) // 2, roughly=False)
+                self._rise(effort)
+            while not self._spent() and self._lower_bound(effort):
+                pass
 
     def _begin(self, beginning: Beginning) -> None:
-        """Find the bound from somewhere near it."""
-        total = float(np.clip(beginning.amounts.sum(), self._least + 1, self._problem.n_selectable))
+        """Find the bound, roughly, from somewhere near it."""
+        total = int(np.clip(np.floor(beginning.amounts.sum()), self._least + 1, self._problem.n_selectable))
         if beginning.amounts.all():
             self._near = beginning.amounts / beginning.amounts.sum()
         if beginning.multipliers is not None:
-            counts = self._brancher.nearest(int(total), self._near)
             self._relaxation.start_from(beginning.multipliers)
-            cut = Cut(self._problem, beginning.multipliers, counts)
-            self._brancher.cuts.append(cut)
-            self._offer_best_scores(cut, int(total))
-            self._brancher.release(cut, int(total))
-        if beginning.multipliers is None and self._problem.n_classes > _FEW_CLASSES:
-            total = min(total, self._reachable_total())
-            self._find_quickly(int(total))  # a selection first: the bound may take all the time there is
-        self._find_bound(int(np.floor(total + 1e-6)), roughly=True)
+        self._approach(total)
+        if not self._budget.exhausted():
+            self._exclude_from(self._problem.n_selectable + 1, None)
 
-    def _offer_best_scores(self, cut: Cut, total: int) -> None:
-        """Look for a first selection: the features with the best scores, fewer and fewer until they are consistent."""
-        for share in _FIRST_SHARES:
-            size = max(int(share * total), self._least + 1)
-            support = round_to_counts(self._problem, cut.scores, self._brancher.nearest(size, self._near))
-            if self._budget.exhausted() or self._incumbent.offer(support):
-                return
+    def _approach(self, total: int) -> None:
+        """Come near the largest total at which the relaxation has a solution, from both sides.
 
-    def _reachable_total(self) -> float:
-        """A total at which the relaxation has a solution, and its shares: with many classes they are hard to guess.
-
-        From all features down: multipliers that exclude the present counts say in which classes fewer features help
-        most.
+        Multipliers that exclude some counts say how many features must go at least; the model says how many are enough.
+        In between the next relaxation is solved.
         """
-        counts, step = self._brancher.sizes.copy(), 1.0
-        while not self._budget.exhausted():
-            solution = self._relaxation.at(counts)
-            if solution is None:
+        low, high = self._floor, self._problem.n_selectable + 1
+        for _ in range(_APPROACHES):
+            point = None if self._budget.exhausted() else self._explored(total)
+            if point is None:
+                return
+            if point.excluded:
+                high = min(high, total)
+                level = (point.value - point.model) * point.cut.size
+                enough = self._brancher.fewer(point.cut, point.counts, level)
+                if enough is None:
+                    return
+                total = int(enough.sum())
+            else:
+                low = max(low, total)
+            if high - low <= 1 + _SLOW * high:
+                return
+            if not point.excluded or not low < total < high:
+                total = (low + high) // 2
+
+    def _explored(self, total: int) -> Relaxed | None:
+        """The relaxation at counts of a total at which it has a solution; if there seem to be none, at the best ones.
+
+        What earlier multipliers say about all counts points to where the next relaxation is solved.
+        """
+        counts, point = self._promising(total, self._brancher.nearest(total, self._near)), None
+        for _ in range(_REFINEMENTS):
+            point = self._programs.solve(counts)
+            if point is None:
+                return None
+            self._brancher.cuts.append(point.cut)
+            self._remember(point)
+            self._near = counts / total
+            if not point.excluded:
                 break
-            self._brancher.cuts.append(solution.cut)
-            if not solution.excluded:
-                self._near = counts / counts.sum()
-                return float(counts.sum())
-            fewer = self._brancher.fewer(solution.cut, counts, int(step))
-            self._brancher.release(solution.cut, int(counts.sum()))
-            if fewer is None:
+            better = self._promising(total, counts)
+            if np.abs(better - counts).sum() <= 2 + _SLOW * total:
                 break
-            counts, step = fewer, 1.25 * step
-        return np.inf
+            counts = better
+        return point
+
+    def _remember(self, point: Relaxed) -> None:
+        """Keep the multipliers of a point to be asked about others."""
+        self._recent = [*self._recent[1 - _RECENT :], point.cut]
+        self._brancher.release(point.cut, int(point.counts.sum()))
 
     def _bound_of_part(self) -> Beginning | None:
         """The bound of some of the features, carried over to all."""
@@ -179,22 +200,22 @@ class CertifiedSearch:
         search._begin(search._bound_of_part() or Beginning(part.feature_class_sizes.astype(np.float64)))
         if not search._brancher.cuts or search.upper_bound == 0:
             return None  # what no part of the features can do, all of them may
-        shares = search._near * (search.upper_bound / part.n_selectable)
-        return Beginning(shares * self._problem.n_selectable, search._brancher.cuts[-1].multipliers)
+        amounts = search._near * search.upper_bound * (self._problem.n_selectable / part.n_selectable)
+        return Beginning(amounts, search._brancher.cuts[-1].multipliers)
 
     def certificate(self) -> dict[str, Any]:
         """The proof of the present bound: a tree for each total above it, the last for all that are larger, too."""
-        cuts = [cut.proof for cut in self._brancher.cuts]
         tree: list[Token] = []
+        first = len(self._proof)
         total = max(self.upper_bound, self._least) + 1
         while total <= self._problem.n_selectable:
             if total in self._excluded:
-                tree += [["or more"], *_tokens(self._excluded[total], {}, shift=len(cuts))]
+                tree += [["or more"], *_tokens(_Total(self._excluded[total], [], {}, set()), first)]
                 break
-            proven = self._totals[total]
-            tree += _tokens(proven.slice, proven.closed, shift=len(cuts))
+            tree += self._trees[total]
             total += 1
-        return make_certificate(self._problem, self._incumbent.support, self.upper_bound, [*cuts, *self._proof], tree)
+        cuts = [*self._proof, *(cut.proof for cut in self._brancher.cuts)]
+        return make_certificate(self._problem, self._incumbent.support, self.upper_bound, cuts, tree)
 
     def _done(self) -> bool:
         return self._incumbent.n_selected >= self.upper_bound or self._budget.exhausted()
@@ -210,7 +231,8 @@ class CertifiedSearch:
         Multipliers found at one total exclude, as a rule, smaller ones, too: the smallest of them is the next guess, as
         in Newton's method. Where that leads on slowly, by growing steps, then by halving.
         """
-        low, high = self._floor, self._exclude_from(self._problem.n_selectable + 1, None)
+        low, high = self._floor, self.upper_bound + 1
+        high = self._exclude_from(high, self._excluded.get(high))
         probe, step, bracketed = guess + 1, 1, False
         while high - low > 1 and not self._budget.exhausted():
             probe = min(max(probe, low + 1), high - 1)
@@ -275,113 +297,154 @@ class CertifiedSearch:
                     total.closed[index] = [["cut", len(self._proof) - 1]]
         return sorted(total.unsettled, key=lambda index: (-total.points[index].model, index))
 
-    def _rise(self) -> None:
+    def _rise(self, effort: int) -> None:
         """Selections between the best one and the bound: down from the bound until one is found, then by halving."""
-        failed = self.upper_bound + 1
-        step = max(1, int(_SLOW * self.upper_bound))
-        size = max(self.upper_bound - step, self._incumbent.n_selected + 1, self._least + 1)
-        while not self._spent() and not self._find_quickly(size):
+        failed, step = self.upper_bound + 1, max(1, int(_SLOW * self.upper_bound))
+        size = max(self.upper_bound - step, self._least + 1)
+        while size > self._incumbent.n_selected and not self._spent() and not self._find(size, effort):
             step *= 2
             failed, size = size, max(size - step, self._least + 1)
-            if size == failed or size <= self._incumbent.n_selected:
-                break
+            if size == failed:
+                return
         while failed - self._incumbent.n_selected > 1 and not self._spent():
             size = (failed + self._incumbent.n_selected) // 2
-            if not self._find_quickly(size):
+            if not self._find(size, effort):
                 failed = size
 
-    def _find_quickly(self, size: int) -> bool:
-        """Look for a selection of a size by a few dives at the most promising counts."""
-        points = [self._solve_at(self._brancher.nearest(size, self._near))]
-        if size < self.upper_bound - _NEAR_BOUND:
-            points += self._points_between(size)
-        for point in points:
-            if point is not None and point.model > 0 and not self._spent() and self._dive([point], _CLOSE_DIVES):
+    def _find(self, size: int, effort: int) -> bool:
+        """Look for a selection of a size at its most promising counts."""
+        point = self._best_point(size)
+        if point is None or point.model <= 0:
+            return False
+        if self._problem.constraints.groups:
+            rounded = round_to_counts(self._problem, point.mixture.x, point.counts)
+            mended = repair(self._problem, rounded, self._budget, _MOVES)
+            return mended is not None and self._incumbent.offer(mended) and self._incumbent.n_selected >= size
+        return any(not self._spent() and self._dive(point, effort, turn) for turn in range(effort + 1))
+
+    def _dive(self, point: Relaxed, effort: int, turn: int) -> bool:
+        """Round the relaxation at some counts and mend it, by a dive and by exchanges."""
+        size = _WINDOWS[(effort + turn) % len(_WINDOWS)]
+        base = round_to_counts(self._problem, point.mixture.x, point.counts, self._rng)
+        programs = min(_PROGRAMS << effort, self._programs_left())
+        if self._columns.dive(point, base, size, programs, self._rng):
+            return True
+        if self._problem.comparisons.other.size > _MANY_COMPARISONS:
+            return False
+        swaps = Swaps(self._problem, self._programs.window, point, base, self._programs.sums.of(base), size)
+        for _ in range(effort + 1):
+            found = None if self._spent() else swaps.cool(self._rng, self._budget)
+            if found is not None and self._incumbent.offer(found):
                 return True
         return False
 
-    def _best_points(self, total: _Total, count: int) -> list[Relaxed]:
-        """The most promising points of a total; where none is known to be open, the one nearest to the best shares."""
-        ranked = self._ranked(total)[:count]
-        if ranked or total.excluded:
-            return [total.points[index] for index in ranked]
-        nearest = self._brancher.nearest(total.slice.total, self._near)
-        point = self._solve_at(nearest)
-        return [] if point is None else [point]
+    def _best_point(self, total: int) -> Relaxed | None:
+        """The relaxation at the counts of a total where its margin is largest, as far as a few steps show."""
+        counts, best = self._promising(total, self._brancher.nearest(total, self._near)), None
+        for _ in range(_REFINEMENTS):
+            point = self._solve_at(counts)
+            if point is None:
+                break
+            if best is None or point.model > best.model:
+                best = point
+            better = self._promising(total, counts)
+            if np.abs(better - counts).sum() <= 2 + _SLOW * total:
+                break
+            counts = better
+        if best is not None and best.model > 0:
+            self._near = best.counts / best.counts.sum()
+        return best
+
+    def _promising(self, total: int, near: Integers) -> Integers:
+        """Counts near some others at which the multipliers at hand leave the largest margin."""
+        if not self._recent or self._problem.n_classes > _FEW_CLASSES:
+            return near
+        best = near
+        step = max(1, total // 16)
+        while True:
+            moves = [best]
+            for into in range(near.size):
+                for out in range(near.size):
+                    if into != out:
+                        moved = best.copy()
+                        moved[into] += step
+                        moved[out] -= step
+                        if moved[into] <= self._brancher.sizes[into] and moved[out] >= self._brancher.least[out]:
+                            moves.append(moved)
+            candidates = np.array(moves)
+            values = np.min([cut.values(candidates) / cut.size for cut in self._recent if cut.size], axis=0)
+            chosen = candidates[int(values.argmax())]
+            if (chosen == best).all():
+                if step == 1:
+                    return best
+                step //= 2
+            best = chosen
 
     def _solve_at(self, counts: Integers) -> Relaxed | None:
         """The best relaxation at some counts."""
-        solution = self._programs.vertex(counts)
+        solution = self._programs.solve(counts, closely=True)
         if solution is not None:
-            self._brancher.release(solution.cut, int(counts.sum()))
+            self._remember(solution)
         return solution
 
-    def _points_between(self, size: int) -> list[Relaxed]:
-        """The relaxation at shares between those of the bound and those of the best selection.
-
-        Where few features of a class are best for the relaxation, whole ones often do not do; the best selection has
-        shares with which they do.
-        """
-        if self._incumbent.support is None:
-            return []
-        counts = self._problem.counts(self._incumbent.support)
-        shares = counts / counts.sum()
-        between = np.sqrt(shares * self._near)
-        points = (self._brancher.nearest(size, each) for each in (shares, between / between.sum()))
-        solved = (self._solve_at(point) for point in points)
-        return [solution for solution in solved if solution is not None]
-
-    def _descend(self) -> None:
-        """From the bound downwards: find a selection of a size, or exclude that total."""
-        size = self.upper_bound
-        while size > self._incumbent.n_selected and not self._spent():
-            total = self._settle(size, _MAX_OPEN)
-            if self._dive_at(total, _FIRST_DIVES):
-                return
-            if size == self.upper_bound and self._exclude_quickly(total):
-                self._lower_bound_to(size - 1)
-            elif self._dive_at(total, _FIRST_DIVES):
-                return
-            size -= 1
-
-    def _exclude_quickly(self, total: _Total) -> bool:
-        """Exclude a total if most of its open points, the hardest first, turn out to be empty at once."""
-        if not total.slice.complete:
+    def _lower_bound(self, effort: int) -> bool:
+        """Prove that no selection is as large as the bound; tells whether that was of use."""
+        total = self.upper_bound
+        tokens = self._empty(total, effort, min(effort, _DEPTH))
+        if tokens is None:
             return False
-        resisting = self._close(total, self._ranked(total), _QUICK, max(_FEW_POINTS // 2, len(total.points) // 3))
-        if resisting is not None:
-            self._close(total, resisting, _THOROUGH, len(resisting))
-        return total.excluded
+        self._trees[total] = tokens
+        self._lower_bound_to(total - 1)
+        return True
 
-    def _work_on_gap(self) -> None:
-        """Close the gap from below and from above, with growing effort."""
-        programs, few = _THOROUGH, _FEW_POINTS
-        while not self._spent():
-            before = (self._budget.lps, self._last_program)
-            at_bound = self._settle(self.upper_bound, _MAX_OPEN)
-            if at_bound.slice.complete and len(at_bound.unsettled) <= few:
-                self._close_bound(programs)
-                programs *= 4
-            for size in range(self._floor + 1, self.upper_bound + 1):
-                total = self._settle(size, _MAX_OPEN)
-                if total.excluded:
-                    continue
-                if self._spent() or not self._dive_at(total, _MANY_DIVES):
-                    break
-            few *= 2
-            if before == (self._budget.lps, self._last_program) and few > 2 * _MAX_OPEN:
-                return  # there is nothing left that more effort would be spent on
+    def _empty(self, total: int, effort: int, depth: int) -> list[Token] | None:
+        """The proof that no selection has a total; None if one was found, or effort is spent.
 
-    def _close_bound(self, programs: int) -> None:
-        """Try to exclude the total at the bound, and the next ones if that succeeds."""
-        while not self._spent():
-            total = self._settle(self.upper_bound, _MAX_OPEN)
-            if not total.slice.complete:
-                return
-            self._close(total, self._ranked(total), programs, _FEW_POINTS // 2)
-            if not total.excluded:
-                return
-            self._lower_bound_to(self.upper_bound - 1)
+        Multipliers come first, then trees over features at the counts that they leave open. Where these do not do it,
+        a feature that does much more than others is decided first: with and without it other counts are best.
+        """
+        known = self._settle(total, _MAX_OPEN)
+        ranked = self._ranked(known)
+        if known.slice.complete and not known.excluded:
+            for turn, index in enumerate(ranked[: effort + 1]):
+                if self._spent() or self._dive(known.points[index], effort, turn):
+                    return None
+            self._close(known, ranked, _PROGRAMS << effort, max(3, len(ranked) // 3))
+        if known.excluded:
+            start = len(self._proof)
+            self._proof += [cut.proof for cut in self._brancher.cuts]
+            return _tokens(known, start)
+        feature = self._giant(known.points[ranked[0]]) if depth and ranked and not self._spent() else None
+        if feature is None:
+            return None
+        tokens: list[Token] = [["feature", feature]]
+        for inside in (False, True):
+            part = self._deciding(feature, inside=inside)._empty(total, effort, depth - 1)
+            if part is None:
+                return None
+            tokens += part
+        return tokens
+
+    def _giant(self, point: Relaxed) -> int | None:
+        """The fractional feature that does most, if that is far more than others do."""
+        features, _ = self._programs.window.nearest(point.cut.multipliers, point.counts, max(_WINDOWS))
+        x = point.mixture.x[features]
+        away = np.where(self._problem.constraints.part_of[features] < 0, np.minimum(x, 1.0 - x), 0.0)
+        size = np.abs(self._problem.columns(features)).max(axis=0) / point.counts[self._problem.feature_classes[features]]
+        place = int(np.argmax(size * away))
+        return int(features[place]) if away[place] > 0 and size[place] > _GIANT * np.median(size) else None
+
+    def _deciding(self, feature: int, *, inside: bool) -> "CertifiedSearch":
+        """A search over the selections with, or without, a feature; it offers what it finds to the same incumbent."""
+        key = (feature, inside)
+        if key not in self._parts:
+            part = self._problem.deciding(feature, inside=inside)
+            search = CertifiedSearch(part, self._budget, self._incumbent, self._rng, self._last_program)
+            search._near, search._proof = self._near, self._proof
+            search._columns = ColumnSearch(part, search._programs, self._budget, self._incumbent, self._proof)
+            self._parts[key] = search
+        self._parts[key].upper_bound = self.upper_bound
+        return self._parts[key]
 
     def _spent(self) -> bool:
         return self._done() or self._budget.lps >= self._last_program
@@ -391,52 +454,31 @@ class CertifiedSearch:
         self._last_program -= _SETTING_UP
         return max(1, self._last_program - self._budget.lps)
 
-    def _close(self, total: _Total, ranked: list[int], programs: int, may_resist: int) -> list[int] | None:
-        """Prove open points empty, a few linear programs for each; those that resist, None if they are too many."""
-        resisting: list[int] = []
+    def _close(self, total: _Total, ranked: list[int], programs: int, may_resist: int) -> None:
+        """Prove open points empty, a few linear programs for each, unless too many resist."""
+        resisting = 0
         for index in ranked:
-            if self._spent() or len(resisting) > may_resist:
-                return None
+            if self._spent() or resisting > may_resist:
+                return
             tokens = self._columns.close(total.points[index], min(programs, self._programs_left()))
             if tokens is not None:
                 total.closed[index] = tokens
-            else:
-                resisting.append(index)
-        return resisting
-
-    def _dive_at(self, total: _Total, dives: int) -> bool:
-        """Look for a selection at the most promising open points of a total."""
-        return self._dive(self._best_points(total, _DIVE_POINTS), dives)
-
-    def _dive(self, points: list[Relaxed], dives: int) -> bool:
-        """Look for a selection at some points, in turn."""
-        for turn in range(dives if points else 0):
-            if self._spent():
-                return False
-            point = points[turn % len(points)]
-            features = _DIVE_FEATURES[(turn // len(points) + turn) % len(_DIVE_FEATURES)]
-            base = round_to_counts(self._problem, point.mixture.x, point.counts, self._rng)
-            if self._columns.dive(point, base, features, min(_DIVE, self._programs_left()), self._rng):
-                return True
-        return False
+            resisting += tokens is None
 
 
-def _tokens(slice_: Slice, closed: dict[int, list[Token]], shift: int) -> list[Token]:
-    """The tree of a settled total as a list of tokens, parents before children."""
+def _tokens(total: _Total, first: int) -> list[Token]:
+    """The tree of a settled total as a list of tokens, parents before children; its cuts are numbered from `first`."""
     tokens: list[Token] = []
     left = [0]
     while left:
-        node = slice_.nodes[left.pop()]
+        node = total.slice.nodes[left.pop()]
         if node.split is not None and node.children is not None:
             tokens.append(["count", *node.split])
             left += [node.children[1], node.children[0]]
         elif node.cut is not None:
-            tokens.append(["cut", node.cut])
+            tokens.append(["cut", first + node.cut])
         elif node.open is not None:
-            moved = [
-                [token[0], token[1] + shift] if token[0] in ("cut", "fix") else token for token in closed[node.open]
-            ]
-            tokens += moved
+            tokens += total.closed[node.open]
         else:
             tokens.append(["empty"])
     return tokens

@@ -1,0 +1,102 @@
+"""Exchanges of features near the thresholds: from a rounded relaxation to a consistent selection with the same counts.
+
+All exchanges of one feature for another of its class are judged at once. With the energy Σ_j exp(−margin_j / τ), what an
+exchange of i for o leaves is
+
+    Σ_j  [ exp(−margin_j / τ) · exp(d_ij / τ) ] · exp(−d_oj / τ),        d_i = what feature i adds to the margins,
+
+one matrix product for all pairs. The best exchange is made, whether or not it is an improvement; features that have just
+moved stay for a few steps (tabu search), and τ falls from a few typical effects to a fraction of one.
+"""
+
+import numpy as np
+
+from cobic.budget import Budget
+from cobic.certified.bundle import Relaxed
+from cobic.certified.looks import Window
+from cobic.matrix import Bools, Floats
+from cobic.problem import Problem
+
+_HOT, _COLD = (0.7, 2.5), 0.2  # τ in typical effects; where a cooling begins is drawn: no one τ suits all data
+_LEVELS, _STEPS = 20, 30
+_TENURE = 2  # steps for which a feature that has moved stays, up to twice that
+_REACH = 40.0  # typical effects above the worst margin: comparisons beyond do not matter
+_STEEPEST = 40.0  # exponents are kept within what float32 can hold
+
+
+class Swaps:
+    """Exchanges around one selection.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    window : Window
+        The features in question.
+    point : Relaxed
+        The relaxation at the counts of the selection.
+    base : ndarray of bool, shape (n_features,)
+        The selection, for example the relaxation rounded.
+    sums : ndarray of shape (n_samples, k)
+        Its sums by class.
+    size : int
+        How many features to exchange: those nearest to the thresholds.
+    """
+
+    def __init__(
+        self, problem: Problem, window: Window, point: Relaxed, base: Bools, sums: Floats, size: int
+    ) -> None:
+        features, _ = window.nearest(point.cut.multipliers, point.counts, size)
+        self._features = features[problem.constraints.part_of[features] < 0]
+        self._base, classes = base, problem.feature_classes[self._features]
+        per_sample = problem.comparisons.other.shape[1]
+        sample = np.repeat(np.arange(problem.n_samples), per_sample)
+        margins = problem.comparisons.margins(sums / point.counts).ravel()
+        coefficients = np.stack([problem.comparisons.coefficients(cls).ravel() for cls in range(problem.n_classes)])
+        effects = problem.columns(self._features).T[:, sample] * coefficients[classes]
+        effects /= point.counts[classes][:, None]
+        moving = np.abs(effects[effects != 0])
+        unit = float(np.median(moving)) if moving.size else 1.0
+        rows = np.flatnonzero(margins <= margins.min() + _REACH * unit)
+        self._effects: Floats = np.ascontiguousarray(effects[:, rows]) / unit
+        self._margins: Floats = (margins[rows] - 4 * np.repeat(problem.margin_errors, per_sample)[rows]) / unit
+        self._places = [np.flatnonzero(classes == cls) for cls in range(problem.n_classes)]
+
+    def cool(self, rng: np.random.Generator, budget: Budget) -> Bools | None:
+        """One cooling: a selection with positive margins (as far as floating point can tell), or None."""
+        inside, margins = self._base[self._features], self._margins.copy()
+        stays = np.zeros(inside.size, dtype=np.int64)
+        step = 0
+        for tau in np.geomspace(rng.uniform(*_HOT), _COLD, _LEVELS):
+            grown = np.exp(np.clip(self._effects / tau, -_STEEPEST, _STEEPEST)).astype(np.float32)
+            shrunk = 1.0 / grown
+            for _ in range(_STEPS):
+                if margins.min() > 0:
+                    support = self._base.copy()
+                    support[self._features] = inside
+                    return support
+                step += 1
+                energy = np.exp((margins.min() - margins) / tau).astype(np.float32)
+                exchange = self._best(grown * energy, shrunk, inside, stays < step)
+                if exchange is None or budget.exhausted():
+                    return None
+                out, into = exchange
+                inside[out], inside[into] = False, True
+                margins += self._effects[into] - self._effects[out]
+                stays[[out, into]] = step + rng.integers(_TENURE, 2 * _TENURE + 1, 2)
+        return None
+
+    def _best(self, grown: Floats, shrunk: Floats, inside: Bools, free: Bools) -> tuple[int, int] | None:
+        """The exchange of two free features of a class that leaves the least energy."""
+        best: tuple[float, int, int] | None = None
+        for places in self._places:
+            movable = places[free[places]]
+            outgoing, incoming = movable[inside[movable]], movable[~inside[movable]]
+            if outgoing.size == 0 or incoming.size == 0:
+                continue
+            left = grown[outgoing] @ shrunk[incoming].T
+            at = int(left.argmin())
+            if best is None or left.flat[at] < best[0]:
+                best = (float(left.flat[at]), int(outgoing[at // incoming.size]), int(incoming[at % incoming.size]))
+        return None if best is None else best[1:]
+
