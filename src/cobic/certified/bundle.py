@@ -43,7 +43,6 @@ _PART_OF_A_FEATURE = 0.25
 _SHARP, _PATIENCE = 0.5, 40  # of the value that excludes some counts, and looks spent on it once they are excluded
 _LEAST_PROGRESS = 0.1  # of the distance that is left: what a window must bring
 _LOOKS_AT_EVERYTHING = 4  # where it does not
-_FEW_MOVES = 0.01  # of the features: more are not moved to make a piece of another box one of this box
 
 
 @dataclass(eq=False)
@@ -124,13 +123,17 @@ class Bundle:
         The problem.
     budget : Budget
         When to stop.
-    closeness : float, optional
+
+    Attributes
+    ----------
+    closeness : float
         The share of the features up to which totals need not be told apart; less than one feature never matters.
+    is_close : bool
+        Whether the last value at some counts is known so closely.
     """
 
-    def __init__(self, problem: Problem, budget: Budget, closeness: float = CLOSENESS) -> None:
-        self._problem, self._budget = problem, budget
-        self._tolerance = max(_PART_OF_A_FEATURE, closeness * problem.n_features)
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        self._problem, self._budget, self.closeness = problem, budget, CLOSENESS
         shape = problem.comparisons.other.shape
         self._admissible = Admissible(shape, cap=1.0) if problem.soft else Admissible(shape, total=1.0)
         # What an admissible λ of the small programs stands for: with soft margins they are in units of the price.
@@ -154,6 +157,11 @@ class Bundle:
             self._window = Window(self._problem, self._seen, Window.size_for_dives(self._problem))
         return self._window
 
+    @property
+    def is_small(self) -> bool:
+        """Whether a window holds all features."""
+        return self._window_size == self._problem.n_features
+
     def window_for(self, counts: Integers) -> Window | None:
         """A window that holds the thresholds of some counts, if there is one."""
         if self._window is None and self._seen is None:
@@ -161,9 +169,9 @@ class Bundle:
         return self.window if self.window.holds(counts) else None
 
     @property
-    def whole_multipliers(self) -> Integers | None:
+    def whole_multipliers(self) -> Integers:
         """The best multipliers of the last box."""
-        return None if self._multipliers is None else self.whole(self._multipliers)
+        return self.whole(self._start() if self._multipliers is None else self._multipliers)
 
     def start_from(self, multipliers: Integers) -> None:
         """Begin the next box with some multipliers."""
@@ -178,10 +186,11 @@ class Bundle:
             How many features of each class are selected.
         """
         least, looks = float(self._problem.margin_errors.max()), 0
+        tolerance = max(_PART_OF_A_FEATURE, self.closeness * self._problem.n_features)
 
         def enough(value: float, model: float, effect: float) -> bool:
             nonlocal looks
-            self.is_close = value - model <= max(_CLOSE * abs(value), self._tolerance * effect)
+            self.is_close = value - model <= max(_CLOSE * abs(value), tolerance * effect)
             if self.is_close:
                 return True
             # Multipliers far from the best ones exclude little more than these counts.
@@ -230,6 +239,8 @@ class Bundle:
         seen = run.look_at_everything(everything, point)
         for _ in range(_LOOKS):
             if run.is_enough() or self._budget.exhausted():
+                if self._window is None or not self._window.holds(seen.counts):
+                    self._window, self._seen = None, run.best
                 return
             self._window = Window(self._problem, seen, self._window_size)
             before = run.best.value
@@ -262,28 +273,29 @@ class Bundle:
         self._pieces = [*kept[-_MOST_PIECES + 1 :], self._piece(look.support, look.counts, look.sums, self._turn)]
 
     def refit(self, low: Integers, high: Integers, look: Look) -> None:
-        """Make the pieces of another box pieces of this one where that is little work; forget the others."""
-        scores = look.scores
-        if scores is None:
-            scores = np.zeros(self._problem.n_features)
-            scores[self.window.features] = np.concatenate(self.window.scores(look.whole))
-        self._pieces = [fit for piece in self._pieces for fit in self._refitted(piece, low, high, scores)]
+        """Make the pieces of another box pieces of this one, if a window holds both; forget those that were not in use."""
+        inside = (np.clip(piece.counts, low, high) == piece.counts for piece in self._pieces)
+        window = self._window if (low == high).all() and self._window is not None else None
+        if window is None or not window.holds(low):
+            self._pieces = [piece for piece, fits in zip(self._pieces, inside, strict=True) if fits.all()]
+            return
+        scores = window.scores(look.whole)
+        recent = [piece for piece in self._pieces if piece.last_used >= self._turn - 1]
+        self._pieces = [fit for piece in recent for fit in self._refitted(piece, low, window, scores)]
 
-    def _refitted(self, piece: _Piece, low: Integers, high: Integers, scores: Floats | None) -> list[_Piece]:
-        """A piece with the features that it lacks, or without some; none if they are many."""
-        counts = np.clip(piece.counts, low, high)
+    def _refitted(self, piece: _Piece, counts: Integers, window: Window, scores: list[Floats]) -> list[_Piece]:
+        """A piece with the features of a window that it lacks, or without some; none if it takes too many."""
         if (counts == piece.counts).all():
             return [piece]
         problem = self._problem
-        if scores is None or np.abs(counts - piece.counts).sum() > _FEW_MOVES * problem.n_features:
-            return []
         support = np.unpackbits(piece.packed, count=problem.n_features).astype(np.bool_)
         moved = []
         for cls in np.flatnonzero(counts != piece.counts):
-            more = int(counts[cls] - piece.counts[cls])
-            members = problem.features_of_class[cls]
-            candidates = members[(support[members] != (more > 0)) & ~problem.required[members]]
-            moved.append(candidates[largest(np.sign(more) * scores[candidates], abs(more))])
+            more, of_class = int(counts[cls] - piece.counts[cls]), window.by_class[cls]
+            places = np.flatnonzero(support[of_class] != (more > 0))
+            if abs(more) > places.size:
+                return []
+            moved.append(of_class[places[largest(np.sign(more) * scores[cls][places], abs(more))]])
         features = np.concatenate(moved)
         sums = piece.sums + class_sums(problem, features, np.where(support[features], -1.0, 1.0))
         support[features] ^= True

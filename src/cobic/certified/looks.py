@@ -15,6 +15,7 @@ from cobic.certified.bounds import class_scores, multiplier_unit
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
+_FEW_CELLS = 1 << 22  # 32 MB: a window may hold all features
 _WINDOW_CELLS = 1 << 20  # 8 MB: it stays in the cache from one look to the next
 _EDGE = 0.1  # of a window: a threshold nearer to its edge is not well inside
 _DIVE_CELLS = 1 << 24  # 128 MB
@@ -179,8 +180,10 @@ class Window:
     @staticmethod
     def size_for(problem: Problem) -> int:
         """How many features a window had better hold; 0 if samples are too many for one."""
+        if problem.n_samples * problem.n_features <= _FEW_CELLS:
+            return problem.n_features
         size = _WINDOW_CELLS // problem.n_samples
-        return min(size, problem.n_features) if size >= min(_LEAST_WINDOW, problem.n_features) else 0
+        return size if size >= _LEAST_WINDOW else 0
 
     @staticmethod
     def size_for_dives(problem: Problem) -> int:

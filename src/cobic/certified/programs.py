@@ -27,7 +27,8 @@ from cobic.program import LinearProgram
 _AROUND = 60  # features on each side of a threshold that are in a program at first
 _INCOMING = 120
 _ROUNDS, _FEW_ROUNDS = 12, 4  # programs for one box; before the bundle method was tried, where features are many
-_NEAR = 2e-3  # of the features: counts that differ by more have other multipliers
+_NEAR, _NOT_FAR = 2e-3, 2e-2  # of the features: counts that differ by more have other multipliers; where they are few
+_FEW_CELLS = 1 << 19  # programs are so small that it takes less time to solve them than to think about it
 _MANY_ROWS = 1500
 _TOLERANCE = 1e-9
 
@@ -63,7 +64,7 @@ class FeaturePrograms:
     def solve(self, counts: Integers, *, closely: bool = False) -> Relaxed | None:
         """The relaxation at some counts: at least the sign of its worst margin; None if out of budget.
 
-        Near counts at which multipliers are known a few programs do; elsewhere the bundle method comes first.
+        Where features are few, or good multipliers are known, a few programs do; else the bundle method comes first.
 
         Parameters
         ----------
@@ -73,11 +74,13 @@ class FeaturePrograms:
             Go on to the optimum if that takes few programs.
         """
         few = self._sample.size <= _MANY_ROWS
-        near = self._last is not None and np.abs(self._last - counts).sum() <= 2 + _NEAR * self._problem.n_features
+        moved = np.inf if self._last is None else float(np.abs(self._last - counts).sum()) / self._problem.n_features
         self._last = counts
-        window = self._bundle.window_for(counts) if few and near else None
-        known = window is not None and (self._bundle.is_close or window.is_complete)
-        if known and window is not None and self._bundle.whole_multipliers is not None:
+        window = self._bundle.window_for(counts) if few else None
+        small = self._sample.size * self._problem.n_features <= _FEW_CELLS
+        near = moved <= (_NEAR if window is None or not window.is_complete else _NOT_FAR)
+        known = window is not None and (window.is_complete or self._bundle.is_close)
+        if window is not None and (small or (near and known)):
             relaxed = self._by_programs(None, window, counts, self._bundle.whole_multipliers, closely=closely)
             if relaxed is not None and (relaxed.excluded or relaxed.model > self._least):
                 return relaxed
@@ -85,7 +88,7 @@ class FeaturePrograms:
         if relaxed is None or not few or not closely:
             return relaxed
         window = self._bundle.window_for(counts)
-        if window is None:
+        if window is None or not (window.is_complete or self._bundle.is_close):
             return relaxed
         return self._by_programs(relaxed, window, counts, relaxed.cut.multipliers, closely=True) or relaxed
 

@@ -28,16 +28,19 @@ from cobic.repair import repair
 _PROGRAMS = 100  # small linear programs (about a millisecond each) for a dive or a tree at first; doubled with the effort
 _MOST_EFFORT = 8
 _SETTING_UP = 15  # programs that setting up a tree is charged as
-_WINDOWS = (400, 1000, 160)  # features that are dived into and exchanged, in turn: most rows need few, some need many
+# Features that are dived into and exchanged, in turn: most data need few, some need many; twice as many where all are
+# very many, because there is more to mend after rounding.
+_WINDOWS = (400, 1000, 160)
 _MAX_OPEN = 60  # counts left open by multipliers: with more, trees would not settle them all
 _FEW_CLASSES = 6  # boxes of counts of more classes have no end
 _SLOW = 5e-4  # of the features: where a bound falls by less at a time, it is time to look for selections
-_APPROACHES = 30
+_APPROACHES, _STEP = 30, 2e-3  # relaxations on the way to the bound, and by how much of a total to go up at first
 _MANY_COMPARISONS = 10_000  # exchanges judge them all at every step
 _MOVES = 60
+_COOLINGS, _POINTS = 2, 8  # of exchanges after a dive, and counts of a total that are dived into in turn
 _RECENT = 30  # multipliers that are asked which counts are promising
-_COUNTS = 4096  # that they are asked about at a time
-_REFINEMENTS = 4
+_REACH, _SHORT_REACH = 8, 200  # part of a total by which counts may move at a time; the latter stays inside a window
+_REFINEMENTS, _WORTH_IT = 4, 0.1  # relaxations to find the best counts of a total; by how much of a margin each may gain
 _GIANT = 4.0  # typical effects: what a larger feature does cannot be mended by exchanges of others
 _DEPTH = 4  # giants that are decided one after the other
 
@@ -75,8 +78,8 @@ class CertifiedSearch:
         What makes dives differ.
     max_programs : int
         How many linear programs may be solved in all.
-    closeness : float, optional
-        The share of the features up to which totals need not be told apart.
+    is_part : bool, default=False
+        Whether it is about a part of the features, only to begin with: then totals need not be told apart closely.
     """
 
     def __init__(
@@ -86,10 +89,11 @@ class CertifiedSearch:
         incumbent: Incumbent,
         rng: np.random.Generator,
         max_programs: int,
-        closeness: float = CLOSENESS,
+        *,
+        is_part: bool = False,
     ) -> None:
-        self._problem, self._budget, self._incumbent = problem, budget, incumbent
-        self._relaxation = Bundle(problem, budget, closeness)
+        self._problem, self._budget, self._incumbent, self._is_part = problem, budget, incumbent, is_part
+        self._relaxation = Bundle(problem, budget)
         self._programs = FeaturePrograms(problem, budget, self._relaxation)
         self._brancher = Brancher(problem, self._programs, budget)
         self._proof: list[Multipliers] = []
@@ -104,6 +108,7 @@ class CertifiedSearch:
         self._excluded: dict[int, Slice] = {}
         self._trees: dict[int, list[Token]] = {}
         self._recent: list[Cut] = []
+        self._approached = problem.n_selectable
         self._parts: dict[tuple[int, bool], CertifiedSearch] = {}
         self.upper_bound = problem.n_selectable
 
@@ -136,9 +141,11 @@ class CertifiedSearch:
             self._near = beginning.amounts / beginning.amounts.sum()
         if beginning.multipliers is not None:
             self._relaxation.start_from(beginning.multipliers)
+        self._relaxation.closeness = _SLOW
         self._approach(total)
-        if not self._budget.exhausted():
+        if not self._budget.exhausted() and not self._is_part:
             self._exclude_from(self._problem.n_selectable + 1, None)
+        self._relaxation.closeness = CLOSENESS
 
     def _approach(self, total: int) -> None:
         """Come near the largest total at which the relaxation has a solution, from both sides.
@@ -146,11 +153,14 @@ class CertifiedSearch:
         Multipliers that exclude some counts say how many features must go at least; the model says how many are enough.
         In between the next relaxation is solved.
         """
-        low, high = self._floor, self._problem.n_selectable + 1
+        low, high, step = self._floor, self._problem.n_selectable + 1, _STEP
         for _ in range(_APPROACHES):
+            self._approached = total
             point = None if self._budget.exhausted() else self._explored(total)
             if point is None:
                 return
+            if not point.excluded and self._incumbent.support is None and not self._is_part:
+                self._dive(point, 0, 0)  # a selection first: the bound may take long
             if point.excluded:
                 high = min(high, total)
                 level = (point.value - point.model) * point.cut.size
@@ -163,14 +173,15 @@ class CertifiedSearch:
             if high - low <= 1 + _SLOW * high:
                 return
             if not point.excluded or not low < total < high:
-                total = (low + high) // 2
+                total = min((low + high) // 2, low + 1 + int(step * low))
+                step *= 2
 
     def _explored(self, total: int) -> Relaxed | None:
         """The relaxation at counts of a total at which it has a solution; if there seem to be none, at the best ones.
 
         What earlier multipliers say about all counts points to where the next relaxation is solved.
         """
-        counts, point = self._promising(total, self._brancher.nearest(total, self._near)), None
+        (counts, _), point = self._promising(total, self._brancher.nearest(total, self._near)), None
         for _ in range(_REFINEMENTS):
             point = self._programs.solve(counts)
             if point is None:
@@ -178,10 +189,8 @@ class CertifiedSearch:
             self._brancher.cuts.append(point.cut)
             self._remember(point)
             self._near = counts / total
-            if not point.excluded:
-                break
-            better = self._promising(total, counts)
-            if np.abs(better - counts).sum() <= 2 + _SLOW * total:
+            better, value = self._promising(total, counts)
+            if not point.excluded or value <= 0 or (better == counts).all():
                 break
             counts = better
         return point
@@ -196,11 +205,11 @@ class CertifiedSearch:
         part = part_of_features(self._problem)
         if part is None or part.is_consistent(part.selectable):
             return None
-        search = CertifiedSearch(part, *quiet(part, self._budget), self._rng, self._last_program, _SLOW)
+        search = CertifiedSearch(part, *quiet(part, self._budget), self._rng, self._last_program, is_part=True)
         search._begin(search._bound_of_part() or Beginning(part.feature_class_sizes.astype(np.float64)))
-        if not search._brancher.cuts or search.upper_bound == 0:
+        if not search._brancher.cuts or search._approached <= search._least + 1:
             return None  # what no part of the features can do, all of them may
-        amounts = search._near * search.upper_bound * (self._problem.n_selectable / part.n_selectable)
+        amounts = search._near * search._approached * (1.0 - _STEP) * (self._problem.n_selectable / part.n_selectable)
         return Beginning(amounts, search._brancher.cuts[-1].multipliers)
 
     def certificate(self) -> dict[str, Any]:
@@ -320,19 +329,19 @@ class CertifiedSearch:
             rounded = round_to_counts(self._problem, point.mixture.x, point.counts)
             mended = repair(self._problem, rounded, self._budget, _MOVES)
             return mended is not None and self._incumbent.offer(mended) and self._incumbent.n_selected >= size
-        return any(not self._spent() and self._dive(point, effort, turn) for turn in range(effort + 1))
+        return any(not self._spent() and self._dive(point, effort, turn) for turn in range(2 << effort))
 
     def _dive(self, point: Relaxed, effort: int, turn: int) -> bool:
         """Round the relaxation at some counts and mend it, by a dive and by exchanges."""
-        size = _WINDOWS[(effort + turn) % len(_WINDOWS)]
+        size = _WINDOWS[(effort + turn) % len(_WINDOWS)] * (1 if self._relaxation.is_small else 2)
         base = round_to_counts(self._problem, point.mixture.x, point.counts, self._rng)
-        programs = min(_PROGRAMS << effort, self._programs_left())
+        programs = min(_PROGRAMS * (effort + 1), self._programs_left())
         if self._columns.dive(point, base, size, programs, self._rng):
             return True
         if self._problem.comparisons.other.size > _MANY_COMPARISONS:
             return False
         swaps = Swaps(self._problem, self._programs.window, point, base, self._programs.sums.of(base), size)
-        for _ in range(effort + 1):
+        for _ in range(_COOLINGS):
             found = None if self._spent() else swaps.cool(self._rng, self._budget)
             if found is not None and self._incumbent.offer(found):
                 return True
@@ -340,45 +349,42 @@ class CertifiedSearch:
 
     def _best_point(self, total: int) -> Relaxed | None:
         """The relaxation at the counts of a total where its margin is largest, as far as a few steps show."""
-        counts, best = self._promising(total, self._brancher.nearest(total, self._near)), None
+        (counts, _), best = self._promising(total, self._brancher.nearest(total, self._near)), None
         for _ in range(_REFINEMENTS):
             point = self._solve_at(counts)
             if point is None:
                 break
             if best is None or point.model > best.model:
                 best = point
-            better = self._promising(total, counts)
-            if np.abs(better - counts).sum() <= 2 + _SLOW * total:
+            counts, value = self._promising(total, counts)
+            if value <= best.model + _WORTH_IT * abs(best.model):
                 break
-            counts = better
         if best is not None and best.model > 0:
             self._near = best.counts / best.counts.sum()
         return best
 
-    def _promising(self, total: int, near: Integers) -> Integers:
-        """Counts near some others at which the multipliers at hand leave the largest margin."""
+    def _promising(self, total: int, near: Integers) -> tuple[Integers, float]:
+        """Counts near some others at which the multipliers at hand leave the largest margin, and that margin."""
         if not self._recent or self._problem.n_classes > _FEW_CLASSES:
-            return near
-        best = near
-        step = max(1, total // 16)
+            return near, np.inf
+        radius = total // (_REACH if self._relaxation.is_small else _SHORT_REACH)
+        best, step = near, max(1, radius // 2)
         while True:
-            moves = [best]
+            candidates = [best]
             for into in range(near.size):
                 for out in range(near.size):
-                    if into != out:
-                        moved = best.copy()
-                        moved[into] += step
-                        moved[out] -= step
-                        if moved[into] <= self._brancher.sizes[into] and moved[out] >= self._brancher.least[out]:
-                            moves.append(moved)
-            candidates = np.array(moves)
-            values = np.min([cut.values(candidates) / cut.size for cut in self._recent if cut.size], axis=0)
-            chosen = candidates[int(values.argmax())]
-            if (chosen == best).all():
-                if step == 1:
-                    return best
-                step //= 2
-            best = chosen
+                    moved = best.copy()
+                    moved[into] += step
+                    moved[out] -= step
+                    fits = moved[into] <= self._brancher.sizes[into] and moved[out] >= self._brancher.least[out]
+                    if into != out and fits and np.abs(moved - near).max() <= radius + 1:
+                        candidates.append(moved)
+            tried = np.array(candidates)
+            values = np.min([cut.values(tried) / cut.size for cut in self._recent if cut.size], axis=0)
+            chosen = int(values.argmax())
+            if chosen == 0 and step == 1:
+                return best, float(values[0])
+            best, step = tried[chosen], step if chosen else step // 2
 
     def _solve_at(self, counts: Integers) -> Relaxed | None:
         """The best relaxation at some counts."""
@@ -406,8 +412,8 @@ class CertifiedSearch:
         known = self._settle(total, _MAX_OPEN)
         ranked = self._ranked(known)
         if known.slice.complete and not known.excluded:
-            for turn, index in enumerate(ranked[: effort + 1]):
-                if self._spent() or self._dive(known.points[index], effort, turn):
+            for turn in range(1 << effort if ranked else 0):
+                if self._spent() or self._dive(known.points[ranked[turn % min(len(ranked), _POINTS)]], effort, turn):
                     return None
             self._close(known, ranked, _PROGRAMS << effort, max(3, len(ranked) // 3))
         if known.excluded:

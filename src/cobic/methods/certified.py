@@ -90,8 +90,6 @@ def solve(
     beginning = None
     if start:
         beginning = _amounts(problem, _start_from(problem, budget, incumbent, start))
-    elif problem.comparisons.other.size * problem.n_features <= _DENSE_CELLS:
-        beginning = _amounts(problem, iterate(problem, budget, incumbent, _STARTING_PROGRAMS))
     search = CertifiedSearch(problem, budget, incumbent, rng, max_programs)
     search.run(beginning)
     if incumbent.support is not None:
