@@ -27,6 +27,7 @@ from cobic.repair import repair
 
 _PROGRAMS = 100  # small linear programs (about a millisecond each) for a dive or a tree at first; doubled with the effort
 _MOST_EFFORT = 8
+_PATIENCE = 2500  # programs without any news, and as many again as it took to the last news
 _SETTING_UP = 15  # programs that setting up a tree is charged as
 # Features that are dived into and exchanged, in turn: most data need few, some need many; twice as many where all are
 # very many, because there is more to mend after rounding.
@@ -37,7 +38,8 @@ _SLOW = 5e-4  # of the features: where a bound falls by less at a time, it is ti
 _APPROACHES, _STEP = 30, 2e-3  # relaxations on the way to the bound, and by how much of a total to go up at first
 _MANY_COMPARISONS = 10_000  # exchanges judge them all at every step
 _MOVES = 60
-_COOLINGS, _POINTS = 2, 8  # of exchanges after a dive, and counts of a total that are dived into in turn
+_COOLING = 50  # programs that a cooling is charged as, when it comes to giving up
+_POINTS = 8  # counts of a total that are dived into in turn
 _RECENT = 30  # multipliers that are asked which counts are promising
 _REACH, _SHORT_REACH = 8, 200  # part of a total by which counts may move at a time; the latter stays inside a window
 _REFINEMENTS, _WORTH_IT = 4, 0.1  # relaxations to find the best counts of a total; by how much of a margin each may gain
@@ -78,6 +80,9 @@ class CertifiedSearch:
         What makes dives differ.
     max_programs : int
         How many linear programs may be solved in all.
+    target_gap : float, default=0.0
+        The share of the bound by which selection and bound may differ for the search to stop. If it is above 0, the
+        search stops as well when it has brought nothing for long.
     is_part : bool, default=False
         Whether it is about a part of the features, only to begin with: then totals need not be told apart closely.
     """
@@ -89,10 +94,13 @@ class CertifiedSearch:
         incumbent: Incumbent,
         rng: np.random.Generator,
         max_programs: int,
+        target_gap: float = 0.0,
         *,
         is_part: bool = False,
     ) -> None:
         self._problem, self._budget, self._incumbent, self._is_part = problem, budget, incumbent, is_part
+        self._target_gap, self._seen = target_gap, (0, problem.n_selectable)
+        self._improved_at = self._charged = 0
         self._relaxation = Bundle(problem, budget)
         self._programs = FeaturePrograms(problem, budget, self._relaxation)
         self._brancher = Brancher(problem, self._programs, budget)
@@ -227,7 +235,23 @@ class CertifiedSearch:
         return make_certificate(self._problem, self._incumbent.support, self.upper_bound, cuts, tree)
 
     def _done(self) -> bool:
-        return self._incumbent.n_selected >= self.upper_bound or self._budget.exhausted()
+        return self.is_close_enough or self._budget.exhausted()
+
+    @property
+    def is_close_enough(self) -> bool:
+        """Whether selection and bound are as close as was asked for."""
+        missing = self.upper_bound - self._incumbent.n_selected
+        return missing <= (self._target_gap * self.upper_bound if self._incumbent.support is not None else 0)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether more effort has brought nothing for long."""
+        state = (self._incumbent.n_selected, self.upper_bound)
+        spent = self._budget.lps + self._charged
+        if state != self._seen:
+            self._seen, self._improved_at = state, spent
+        idle = spent - self._improved_at
+        return self._target_gap > 0 and idle > _PATIENCE + self._improved_at
 
     @property
     def _floor(self) -> int:
@@ -340,12 +364,11 @@ class CertifiedSearch:
             return True
         if self._problem.comparisons.other.size > _MANY_COMPARISONS:
             return False
-        swaps = Swaps(self._problem, self._programs.window, point, base, self._programs.sums.of(base), size)
-        for _ in range(_COOLINGS):
-            found = None if self._spent() else swaps.cool(self._rng, self._budget)
-            if found is not None and self._incumbent.offer(found):
-                return True
-        return False
+        exchanged = min(size, _WINDOWS[0])
+        swaps = Swaps(self._problem, self._programs.window, point, base, self._programs.sums.of(base), exchanged)
+        self._charged += _COOLING
+        found = None if self._spent() else swaps.cool(self._rng, self._budget)
+        return found is not None and self._incumbent.offer(found)
 
     def _best_point(self, total: int) -> Relaxed | None:
         """The relaxation at the counts of a total where its margin is largest, as far as a few steps show."""
@@ -412,7 +435,7 @@ class CertifiedSearch:
         known = self._settle(total, _MAX_OPEN)
         ranked = self._ranked(known)
         if known.slice.complete and not known.excluded:
-            for turn in range(1 << effort if ranked else 0):
+            for turn in range((1 << effort) // 2 if ranked else 0):
                 if self._spent() or self._dive(known.points[ranked[turn % min(len(ranked), _POINTS)]], effort, turn):
                     return None
             self._close(known, ranked, _PROGRAMS << effort, max(3, len(ranked) // 3))
@@ -445,15 +468,18 @@ class CertifiedSearch:
         key = (feature, inside)
         if key not in self._parts:
             part = self._problem.deciding(feature, inside=inside)
-            search = CertifiedSearch(part, self._budget, self._incumbent, self._rng, self._last_program)
+            search = CertifiedSearch(
+                part, self._budget, self._incumbent, self._rng, self._last_program, self._target_gap
+            )
             search._near, search._proof = self._near, self._proof
             search._columns = ColumnSearch(part, search._programs, self._budget, self._incumbent, self._proof)
             self._parts[key] = search
-        self._parts[key].upper_bound = self.upper_bound
-        return self._parts[key]
+        search = self._parts[key]
+        search.upper_bound, search._improved_at, search._charged = self.upper_bound, self._improved_at, self._charged
+        return search
 
     def _spent(self) -> bool:
-        return self._done() or self._budget.lps >= self._last_program
+        return self._done() or self._budget.lps >= self._last_program or self.is_stuck
 
     def _programs_left(self) -> int:
         """Linear programs that may still be solved; setting up a tree is charged as some of them."""

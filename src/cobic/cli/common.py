@@ -60,6 +60,12 @@ def add_method_arguments(parser: argparse.ArgumentParser, time_limit: float = 60
     )
     group.add_argument("--seed", type=int, default=0, help="default: 0")
     group.add_argument(
+        "--gap",
+        type=share,
+        metavar="SHARE",
+        help="end when selection and bound are as close as this, e.g. 0.1%% (default: 0.01%%); 0 goes on to the proof",
+    )
+    group.add_argument(
         "-O", "--option", action="append", default=[], metavar="NAME=VALUE", help="option of the method (repeatable)"
     )
 
@@ -244,9 +250,24 @@ def solve_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Keyword arguments of :func:`cobic.solve` from those of :func:`add_method_arguments`."""
     require_whole("seed", arguments.seed, 0)
     options = dict(_option(text) for text in arguments.option)
+    if arguments.gap is not None:
+        options["target_gap"] = arguments.gap
     find_method(arguments.method, options)
     time_limit = arguments.time_limit or None
     return {"method": arguments.method, "time_limit": time_limit, "seed": arguments.seed, **options}
+
+
+def share(text: str) -> float:
+    """A share such as 0.001 or 0.1%."""
+    number, percent, rest = text.strip().partition("%")
+    try:
+        value = float(number) / (100.0 if percent else 1.0)
+    except ValueError:
+        value = -1.0
+    if rest or not 0 <= value < 1:
+        message = f"{text!r} is no share: write it as 0.001 or 0.1%"
+        raise argparse.ArgumentTypeError(message)
+    return value
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -30,7 +30,7 @@ from cobic.problem import Problem
 from cobic.repair import climb, climb_in_batches, grow, is_large, raise_margin, repair
 
 _STARTING_PROGRAMS = 8
-_PROGRAMS = 14_000
+_PROGRAMS = 100_000
 _SOFT_PROGRAMS = 400
 _MOVES = 100  # from there linear programs lead on faster than single moves do
 # The linear program of the fixed point holds all comparisons and features: beyond this it is not worth its memory.
@@ -57,11 +57,12 @@ def solve(
     rng : numpy.random.Generator
         What makes repeated searches for a selection differ.
     max_programs : int, optional
-        How many linear programs may be solved, 14000 by default (400 with soft margins), most of them small ones to
-        close the last unit between selection and bound. Where they are spent before the two meet, the result is
-        ``"feasible"`` with the gap that is left; more of them may close it.
+        How many linear programs and looks at the data there may be, 100000 by default (400 with soft margins). Where
+        they are spent before selection and bound meet, the result is ``"feasible"`` with the gap that is left.
     target_gap : float, default=1e-4
-        With soft margins: how far objective and bound may be apart, per feature, for the search to stop.
+        How far selection and bound may be apart for the search to stop, as a share of the bound (with soft margins: of
+        the number of features). Unless it is 0, the search with hard margins stops as well when more effort has brought
+        nothing for long; 0 goes on to the proof, or until a limit is reached.
     start : sequence of ndarray of bool, shape (n_features,), optional
         Selections from which to start, such as the answers for similar margins, the most similar one first.
 
@@ -90,13 +91,26 @@ def solve(
     beginning = None
     if start:
         beginning = _amounts(problem, _start_from(problem, budget, incumbent, start))
-    search = CertifiedSearch(problem, budget, incumbent, rng, max_programs)
+    search = CertifiedSearch(problem, budget, incumbent, rng, max_programs, target_gap)
     search.run(beginning)
-    if incumbent.support is not None:
+    if incumbent.support is not None and not is_large(problem):
         incumbent.offer(raise_margin(problem, incumbent.support, budget))
     found = incumbent.support
     support = np.zeros_like(everything) if found is None else found
-    return Outcome(support, search.upper_bound, certificate=search.certificate())
+    return Outcome(support, search.upper_bound, reason=_why(search, budget, incumbent), certificate=search.certificate())
+
+
+def _why(search: CertifiedSearch, budget: Budget, incumbent: Incumbent) -> str:
+    """Why a search ended before selection and bound met; nothing if they did, or a limit ended it."""
+    missing = search.upper_bound - incumbent.n_selected
+    if budget.stopped_by is not None or incumbent.support is None or missing == 0:
+        return ""
+    most = f"at most {missing} more feature{'s' if missing > 1 else ''} would be possible"
+    if search.is_close_enough:
+        return f"consistent; {most}, which is close enough (target_gap=0 goes on)"
+    if search.is_stuck:
+        return f"consistent; {most}, and more effort has brought nothing for long (target_gap=0 goes on)"
+    return f"consistent; {most}, and the linear programs that were allowed are spent (raise max_programs)"
 
 
 def _amounts(problem: Problem, x: Floats) -> Beginning:
