@@ -16,6 +16,7 @@ from cobic.certified.bounds import rounding_error
 from cobic.certified.certificate import Multipliers, Token
 from cobic.certified.bundle import Relaxed, whole_numbers
 from cobic.certified.programs import FeaturePrograms
+from cobic.certified.swaps import Swaps
 from cobic.lp import BranchingLp
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
@@ -27,6 +28,8 @@ _PATIENCE = 4
 _THOROUGH_DEPTH = 2
 _ACTIVE = 250
 _INCOMING = 100
+GIANT = 4.0  # typical effects: what a larger feature does cannot be mended by exchanges of others
+_EXCHANGED, _COOLINGS = 400, 2
 _LARGEST = 1 << 23  # entries of the dense part that a tree gathers: 64 MB
 
 
@@ -133,7 +136,7 @@ class _Tree:
             self._fixed_in, self._assumed = part[0].copy(), part[0][free].astype(np.int8)
             self._fixed_in[free] = False
         order = np.argsort(problem.feature_classes[free], kind="stable")
-        self._features, self._assumed, losses = free[order], self._assumed[order], losses[order]
+        self._features, self._assumed, self._losses = free[order], self._assumed[order], losses[order]
         if free.size * point.margins.size > _LARGEST:
             raise _GivenUp
         self._of = problem.feature_classes[self._features]
@@ -141,7 +144,7 @@ class _Tree:
         self._rows = self._tight_rows(point)
         self._effect = _Effects(free.size)
         self._active = np.zeros(free.size, dtype=np.bool_)
-        self._activate(np.argsort(losses, kind="stable")[: _ACTIVE if part is None else None])
+        self._activate(np.argsort(self._losses, kind="stable")[: _ACTIVE if part is None else None])
 
     def _in_question(self, problem: Problem, point: Relaxed) -> tuple[Integers, Floats]:
         """Features that the multipliers of the root do not decide, and what their other values cost; fixes the rest."""
@@ -206,9 +209,13 @@ class _Tree:
         return [["fix", root], *self._explore(values, 0)]
 
     def dive(self, rng: np.random.Generator) -> None:
-        """Decide features one by one, those with the largest effect first, each the way that keeps more margin."""
+        """Decide features one by one, those with the largest effect first, each the way that keeps more margin.
+
+        When those that do far more than others are decided, exchanges of the others come first: they can mend the rest.
+        """
         values: Values = np.full(self._features.size, _FREE, dtype=np.int8)
-        size = np.abs(self._effects).max(axis=1)
+        size = np.abs(self._effects).max(axis=1) / self._counts[self._of]
+        giant, exchanged = GIANT * float(np.median(size)), False
         while self._solve(values) > 0:
             solution = self._lp.solution()
             x = self._whole_solution(solution.x[:-1], values)
@@ -222,11 +229,29 @@ class _Tree:
                 return
             chance = 1.0 + 0.5 * rng.random(places.size)
             place = places[np.argmax(size[places] * away[places] * chance)]
+            if size[place] <= giant and not exchanged:
+                exchanged = True
+                self._exchange(x, values, rng)
             margins = []
             for value in (_OUT, _IN):
                 values[place] = value
                 margins.append(self._solve(values))
             values[place] = _IN if margins[_IN] >= margins[_OUT] else _OUT
+
+    def _exchange(self, x: Floats, values: Values, rng: np.random.Generator) -> None:
+        """Round a solution and look for a selection by exchanges of features that are free."""
+        rounded, free = self._rounded(x, values), np.flatnonzero(values == _FREE)
+        if free.size > _EXCHANGED:
+            away = np.minimum(x[free], 1.0 - x[free])
+            free = np.sort(free[np.lexsort((self._losses[free], away <= _FRACTIONAL))[:_EXCHANGED]])
+        margins = self._base + self._effects.T @ (rounded / self._counts[self._of]) - self._safe
+        effects = self._effects[free] / self._counts[self._of[free]][:, None]
+        swaps = Swaps(effects, self._of[free], rounded[free], margins)
+        for _ in range(_COOLINGS):
+            found = swaps.cool(rng)
+            if found is not None:
+                rounded[free] = found
+                self._offer_if_good(rounded)
 
     def _explore(self, values: Values, depth: int) -> list[Token]:
         """Close a node; raises when a selection is found or the effort is spent."""
@@ -446,12 +471,15 @@ class _Tree:
 
     def _try_rounding(self, x: Floats, values: Values) -> None:
         """Round to the counts by size, and see whether that is a selection already."""
-        missing = self._missing(values)
+        self._offer_if_good(self._rounded(x, values))
+
+    def _rounded(self, x: Floats, values: Values) -> Bools:
+        """A solution rounded to the counts by size."""
         rounded: Bools = values == _IN
-        for cls, left in enumerate(missing):
+        for cls, left in enumerate(self._missing(values)):
             free = np.flatnonzero((values == _FREE) & (self._of == cls))
             rounded[free[np.argsort(-x[free], kind="stable")[: int(left)]]] = True
-        self._offer_if_good(rounded)
+        return rounded
 
     def _offer(self, values: Values, free: list[Integers], missing: Integers) -> None:
         chosen = values == _IN

@@ -18,9 +18,8 @@ from cobic.certified.branching import Brancher, Slice
 from cobic.certified.bundle import CLOSENESS, Bundle, Relaxed
 from cobic.certified.certificate import Multipliers, Token, make_certificate
 from cobic.certified.coarse import Beginning, part_of_features, quiet
-from cobic.certified.columns import ColumnSearch
+from cobic.certified.columns import GIANT, ColumnSearch
 from cobic.certified.programs import FeaturePrograms, round_to_counts
-from cobic.certified.swaps import Swaps
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 from cobic.repair import repair
@@ -36,14 +35,12 @@ _MAX_OPEN = 60  # counts left open by multipliers: with more, trees would not se
 _FEW_CLASSES = 6  # boxes of counts of more classes have no end
 _SLOW = 5e-4  # of the features: where a bound falls by less at a time, it is time to look for selections
 _APPROACHES, _STEP = 30, 2e-3  # relaxations on the way to the bound, and by how much of a total to go up at first
-_MANY_COMPARISONS = 10_000  # exchanges judge them all at every step
 _MOVES = 60
 _COOLING = 50  # programs that a cooling is charged as, when it comes to giving up
 _POINTS = 8  # counts of a total that are dived into in turn
 _RECENT = 30  # multipliers that are asked which counts are promising
 _REACH, _SHORT_REACH = 8, 200  # part of a total by which counts may move at a time; the latter stays inside a window
 _REFINEMENTS, _WORTH_IT = 4, 0.1  # relaxations to find the best counts of a total; by how much of a margin each may gain
-_GIANT = 4.0  # typical effects: what a larger feature does cannot be mended by exchanges of others
 _DEPTH = 4  # giants that are decided one after the other
 
 
@@ -356,19 +353,12 @@ class CertifiedSearch:
         return any(not self._spent() and self._dive(point, effort, turn) for turn in range(2 << effort))
 
     def _dive(self, point: Relaxed, effort: int, turn: int) -> bool:
-        """Round the relaxation at some counts and mend it, by a dive and by exchanges."""
+        """Round the relaxation at some counts and mend it."""
         size = _WINDOWS[(effort + turn) % len(_WINDOWS)] * (1 if self._relaxation.is_small else 2)
         base = round_to_counts(self._problem, point.mixture.x, point.counts, self._rng)
         programs = min(_PROGRAMS * (effort + 1), self._programs_left())
-        if self._columns.dive(point, base, size, programs, self._rng):
-            return True
-        if self._problem.comparisons.other.size > _MANY_COMPARISONS:
-            return False
-        exchanged = min(size, _WINDOWS[0])
-        swaps = Swaps(self._problem, self._programs.window, point, base, self._programs.sums.of(base), exchanged)
         self._charged += _COOLING
-        found = None if self._spent() else swaps.cool(self._rng, self._budget)
-        return found is not None and self._incumbent.offer(found)
+        return self._columns.dive(point, base, size, programs, self._rng)
 
     def _best_point(self, total: int) -> Relaxed | None:
         """The relaxation at the counts of a total where its margin is largest, as far as a few steps show."""
@@ -461,7 +451,7 @@ class CertifiedSearch:
         away = np.where(self._problem.constraints.part_of[features] < 0, np.minimum(x, 1.0 - x), 0.0)
         size = np.abs(self._problem.columns(features)).max(axis=0) / point.counts[self._problem.feature_classes[features]]
         place = int(np.argmax(size * away))
-        return int(features[place]) if away[place] > 0 and size[place] > _GIANT * np.median(size) else None
+        return int(features[place]) if away[place] > 0 and size[place] > GIANT * np.median(size) else None
 
     def _deciding(self, feature: int, *, inside: bool) -> "CertifiedSearch":
         """A search over the selections with, or without, a feature; it offers what it finds to the same incumbent."""

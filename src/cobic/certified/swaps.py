@@ -11,11 +11,7 @@ moved stay for a few steps (tabu search), and τ falls from a few typical effect
 
 import numpy as np
 
-from cobic.budget import Budget
-from cobic.certified.bundle import Relaxed
-from cobic.certified.looks import Window
-from cobic.matrix import Bools, Floats
-from cobic.problem import Problem
+from cobic.matrix import Bools, Floats, Integers
 
 _HOT, _COLD = (0.7, 2.5), 0.2  # τ in typical effects; where a cooling begins is drawn: no one τ suits all data
 _LEVELS, _STEPS = 20, 30
@@ -25,46 +21,32 @@ _STEEPEST = 40.0  # exponents are kept within what float32 can hold
 
 
 class Swaps:
-    """Exchanges around one selection.
+    """Exchanges among some features.
 
     Parameters
     ----------
-    problem : Problem
-        The problem.
-    window : Window
-        The features in question.
-    point : Relaxed
-        The relaxation at the counts of the selection.
-    base : ndarray of bool, shape (n_features,)
-        The selection, for example the relaxation rounded.
-    sums : ndarray of shape (n_samples, k)
-        Its sums by class.
-    size : int
-        How many features to exchange: those nearest to the thresholds.
+    effects : ndarray of shape (n, c)
+        What each feature adds to the margin of each comparison.
+    classes : ndarray of shape (n,)
+        Class of each feature.
+    inside : ndarray of bool, shape (n,)
+        Which of them are selected to begin with.
+    margins : ndarray of shape (c,)
+        The margins then, less what they must exceed.
     """
 
-    def __init__(
-        self, problem: Problem, window: Window, point: Relaxed, base: Bools, sums: Floats, size: int
-    ) -> None:
-        features, _ = window.nearest(point.cut.multipliers, point.counts, size)
-        self._features = features[problem.constraints.part_of[features] < 0]
-        self._base, classes = base, problem.feature_classes[self._features]
-        per_sample = problem.comparisons.other.shape[1]
-        sample = np.repeat(np.arange(problem.n_samples), per_sample)
-        margins = problem.comparisons.margins(sums / point.counts).ravel()
-        coefficients = np.stack([problem.comparisons.coefficients(cls).ravel() for cls in range(problem.n_classes)])
-        effects = problem.columns(self._features).T[:, sample] * coefficients[classes]
-        effects /= point.counts[classes][:, None]
+    def __init__(self, effects: Floats, classes: Integers, inside: Bools, margins: Floats) -> None:
         moving = np.abs(effects[effects != 0])
         unit = float(np.median(moving)) if moving.size else 1.0
         rows = np.flatnonzero(margins <= margins.min() + _REACH * unit)
         self._effects: Floats = np.ascontiguousarray(effects[:, rows]) / unit
-        self._margins: Floats = (margins[rows] - 4 * np.repeat(problem.margin_errors, per_sample)[rows]) / unit
-        self._places = [np.flatnonzero(classes == cls) for cls in range(problem.n_classes)]
+        self._margins: Floats = margins[rows] / unit
+        self._inside = inside
+        self._places = [np.flatnonzero(classes == cls) for cls in np.unique(classes)]
 
-    def cool(self, rng: np.random.Generator, budget: Budget) -> Bools | None:
-        """One cooling: a selection with positive margins (as far as floating point can tell), or None."""
-        inside, margins = self._base[self._features], self._margins.copy()
+    def cool(self, rng: np.random.Generator) -> Bools | None:
+        """One cooling: which features are selected when all margins are positive; None if it does not come to that."""
+        inside, margins = self._inside.copy(), self._margins.copy()
         stays = np.zeros(inside.size, dtype=np.int64)
         step = 0
         for tau in np.geomspace(rng.uniform(*_HOT), _COLD, _LEVELS):
@@ -72,13 +54,11 @@ class Swaps:
             shrunk = 1.0 / grown
             for _ in range(_STEPS):
                 if margins.min() > 0:
-                    support = self._base.copy()
-                    support[self._features] = inside
-                    return support
+                    return inside
                 step += 1
                 energy = np.exp((margins.min() - margins) / tau).astype(np.float32)
                 exchange = self._best(grown * energy, shrunk, inside, stays < step)
-                if exchange is None or budget.exhausted():
+                if exchange is None:
                     return None
                 out, into = exchange
                 inside[out], inside[into] = False, True
