@@ -57,9 +57,7 @@ class Cut:
         The scores that they give, if known; they must be what :func:`class_scores` says.
     """
 
-    def __init__(
-        self, problem: Problem, multipliers: Integers, at: Integers, scores: Floats | None = None
-    ) -> None:
+    def __init__(self, problem: Problem, multipliers: Integers, at: Integers, scores: Floats | None = None) -> None:
         self._problem = problem
         self.size = float(multipliers.sum())
         self.proof = Multipliers.of(multipliers, 0.0)

@@ -113,7 +113,6 @@ class Relaxed:
 Enough = Callable[[float, float, float], bool]
 
 
-
 class Bundle:
     """Minimises the bound over one box of counts after another; what was met before serves again.
 
@@ -273,7 +272,7 @@ class Bundle:
         self._pieces = [*kept[-_MOST_PIECES + 1 :], self._piece(look.support, look.counts, look.sums, self._turn)]
 
     def refit(self, low: Integers, high: Integers, look: Look) -> None:
-        """Make the pieces of another box pieces of this one, if a window holds both; forget those that were not in use."""
+        """Make the pieces of another box pieces of this one, if a window holds both; forget those out of use."""
         inside = (np.clip(piece.counts, low, high) == piece.counts for piece in self._pieces)
         window = self._window if (low == high).all() and self._window is not None else None
         if window is None or not window.holds(low):

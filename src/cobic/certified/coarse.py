@@ -13,7 +13,9 @@ from cobic.budget import Budget, Incumbent
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
 
-_SHARE = 8  # one feature of so many: a part's bound costs little beside that of the whole, and its multipliers are close
+_SHARE = (
+    8  # one feature of so many: a part's bound costs little beside that of the whole, and its multipliers are close
+)
 _LEAST_FEATURES = 1 << 13  # the best multipliers of fewer features say little about the others
 _MANY_SAMPLES = 2000
 
@@ -46,7 +48,7 @@ def part_of_features(problem: Problem) -> Problem | None:
     few = problem.n_selectable < _SHARE * max(_LEAST_FEATURES, 8 * problem.n_samples)
     if bound or few or problem.n_samples > _MANY_SAMPLES:  # of few features nothing is consistent
         return None
-    evenly = [members[:: _SHARE] for members in problem.features_of_class]
+    evenly = [members[::_SHARE] for members in problem.features_of_class]
     columns = problem.matrix.columns(np.sort(np.concatenate(evenly)))
     part = Problem(columns, problem.classes[problem.labels], problem.alpha, problem.beta, beta_rule=problem.beta_rule)
     return part if part.feature_class_sizes.all() else None

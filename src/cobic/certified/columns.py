@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from cobic.budget import Budget, Incumbent
 from cobic.certified.bounds import rounding_error
-from cobic.certified.certificate import Multipliers, Token
 from cobic.certified.bundle import Relaxed, whole_numbers
+from cobic.certified.certificate import Multipliers, Token
 from cobic.certified.programs import FeaturePrograms
 from cobic.certified.swaps import Swaps
 from cobic.lp import BranchingLp

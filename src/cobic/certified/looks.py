@@ -1,10 +1,10 @@
 """One look at the data: the selection with counts in a box that is best by some multipliers.
 
-All that multipliers prove, and all that the bundle method learns, comes from such looks. A look at all features is a pass
-over the data for their scores and another for the sums of the selection. Where features are many, nearly all of them
-are far above or far below the threshold of their class and stay there: a *window* holds the others, the sums of those
-far above are computed once, and a look through the window costs a small part of a pass. What is found through a window
-is checked by a look at everything.
+All that multipliers prove, and all that the bundle method learns, comes from such looks. A look at all features is a
+pass over the data for their scores and another for the sums of the selection. Where features are many, nearly all of
+them are far above or far below the threshold of their class and stay there: a *window* holds the others, the sums of
+those far above are computed once, and a look through the window costs a small part of a pass. What is found through a
+window is checked by a look at everything.
 """
 
 from dataclasses import dataclass
@@ -114,7 +114,7 @@ class Everything:
     def look(self, whole: Integers, low: Integers, high: Integers) -> Look:
         """The selection with counts in a box that is best by some multipliers."""
         problem = self._problem
-        weights = whole * multiplier_unit(problem)
+        weights = real(problem, whole)
         scores = class_scores(problem, problem.comparisons.pull(weights))
         chosen = _Choice(problem, weights)
         for cls, (inside, free) in enumerate(self._members):
@@ -209,7 +209,7 @@ class Window:
 
     def scores(self, whole: Integers) -> list[Floats]:
         """Scores of its features, class by class."""
-        pull = self._problem.comparisons.pull(whole * multiplier_unit(self._problem))
+        pull = self._problem.comparisons.pull(real(self._problem, whole))
         return [columns @ pull[:, cls] for cls, columns in enumerate(self._columns)]
 
     def nearest(self, whole: Integers, counts: Integers, size: int) -> tuple[Integers, Floats]:
@@ -240,7 +240,7 @@ class Window:
     def look(self, whole: Integers, low: Integers, high: Integers) -> Look:
         """The selection with counts in a box that is best by some multipliers, as far as the window shows."""
         problem = self._problem
-        weights = whole * multiplier_unit(problem)
+        weights = real(problem, whole)
         pull = problem.comparisons.pull(weights)
         chosen = _Choice(problem, weights, self.base)
         inside = []
@@ -288,6 +288,12 @@ class _Choice:
         unit = 1.0 if self._bonus else max(float(whole.sum()), 1.0)
         counts = np.array(self._counts, dtype=np.int64)
         return Look(whole, self._value / unit, counts, self.support, sums, self._effect / unit, scores)
+
+
+def real(problem: Problem, whole: Integers) -> Floats:
+    """What whole multipliers stand for."""
+    multipliers: Floats = whole.astype(np.float64) * multiplier_unit(problem)
+    return multipliers
 
 
 def largest(values: Floats, count: int) -> Integers:

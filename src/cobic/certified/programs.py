@@ -4,10 +4,11 @@ With n_r features of each class, the largest worst margin over fractional select
 
     max s   subject to   margin_jq(x) ≥ s,   Σ_{F_r} x_i = n_r,   0 ≤ x ≤ 1.
 
-Nearly every feature is clearly in or clearly out: by its score under good multipliers (:mod:`cobic.certified.bundle`) it
-stands far above or far below the n_r-th of its class. So the program holds the features near that threshold, the others
-are fixed. :meth:`FeaturePrograms.vertex` ends what the bundle method has begun: its multipliers are nearly right, so that
-few features are in question, and the simplex method finds the very best ones, with few fractional features.
+Nearly every feature is clearly in or clearly out: by its score under good multipliers it stands far above or far below
+the n_r-th of its class. So the program holds the features near that threshold, the others are fixed; its multipliers
+price the others, and those on the wrong side come in. Where features are few, that is all it takes. Where they are many
+it would creep, unless it begins with multipliers that are nearly right: the bundle method finds these
+(:mod:`cobic.certified.bundle`), and the simplex method ends what that has begun, with few fractional features.
 """
 
 from dataclasses import replace
@@ -23,12 +24,11 @@ from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 from cobic.program import LinearProgram
 
-
 _AROUND = 60  # features on each side of a threshold that are in a program at first
 _INCOMING = 120
 _ROUNDS, _FEW_ROUNDS = 12, 4  # programs for one box; before the bundle method was tried, where features are many
 _NEAR, _NOT_FAR = 2e-3, 2e-2  # of the features: counts that differ by more have other multipliers; where they are few
-_FEW_CELLS = 1 << 19  # programs are so small that it takes less time to solve them than to think about it
+_FEW_CELLS = 1 << 21  # up to here a dozen programs take less time than the bundle method does
 _MANY_ROWS = 1500
 _TOLERANCE = 1e-9
 
@@ -129,9 +129,7 @@ class FeaturePrograms:
         return inside & ~fixed, fixed
 
     @staticmethod
-    def _wrongly_fixed(
-        window: Window, whole: Integers, thresholds: Floats, inside: Bools, fixed: Bools
-    ) -> Integers:
+    def _wrongly_fixed(window: Window, whole: Integers, thresholds: Floats, inside: Bools, fixed: Bools) -> Integers:
         """Features of a window outside the program on the wrong side of the threshold, worst first."""
         excess = np.concatenate([scores - thresholds[cls] for cls, scores in enumerate(window.scores(whole))])
         wrong = np.where(fixed[window.features], -excess, excess)
@@ -142,7 +140,7 @@ class FeaturePrograms:
     def _better(
         self, known: Relaxed | None, counts: Integers, whole: Integers, fixed: Bools, features: Integers, shares: Floats
     ) -> Relaxed:
-        """What is known about the relaxation, with the multipliers and the solution of a program where they are better."""
+        """What is known about the relaxation, with what a program has found where that is better."""
         problem = self._problem
         cut = Cut(problem, whole, counts)
         value = float(cut.values(counts[None, :])[0])
@@ -152,7 +150,7 @@ class FeaturePrograms:
         margins = problem.comparisons.margins(sums / counts).ravel()
         mixture = Mixture(problem.n_features, [(1.0, np.packbits(fixed))], features, shares)
         model, no_spread = float(margins.min()), np.zeros(counts.size)
-        found = Relaxed(cut, value, model, margins, counts * 1.0, no_spread, counts, excluded, mixture)
+        found = Relaxed(cut, value, model, margins, counts.astype(np.float64), no_spread, counts, excluded, mixture)
         if known is not None and known.value <= value:
             found = replace(found, cut=known.cut, value=known.value, excluded=known.excluded)
         if known is not None and known.model >= model:
@@ -201,9 +199,7 @@ class FeaturePrograms:
         )
 
 
-def round_to_counts(
-    problem: Problem, x: Floats, counts: Integers, rng: np.random.Generator | None = None
-) -> Bools:
+def round_to_counts(problem: Problem, x: Floats, counts: Integers, rng: np.random.Generator | None = None) -> Bools:
     """The selection with given counts that holds the largest entries of a fractional one.
 
     Parameters
@@ -215,8 +211,8 @@ def round_to_counts(
     counts : ndarray of shape (k,)
         The counts.
     rng : numpy.random.Generator, optional
-        Then a feature with a share between 0 and 1 is in by chance, more often the larger its share: the means over many
-        such features stay about what they were.
+        Then a feature with a share between 0 and 1 is in by chance, more often the larger its share: the means over
+        many such features stay about what they were.
     """
     if rng is not None:
         x = x + np.where((x > 0) & (x < 1), rng.random(x.size) - 0.5, np.sign(x - 0.5))

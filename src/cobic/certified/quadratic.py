@@ -80,7 +80,8 @@ def least_of_model(pieces: Floats, offsets: Floats, admissible: Admissible, accu
     """
     with one_blas_thread():  # the matrices are small: threads would wait for each other
         weights = _InteriorPoint(pieces, -offsets, admissible, None).run(accuracy).weights
-    return weights / weights.sum()
+    mixture: Floats = weights / weights.sum()
+    return mixture
 
 
 def nearest_below(

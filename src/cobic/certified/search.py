@@ -2,9 +2,9 @@
 
 A rough bound comes first (:mod:`cobic.certified.branching`). Totals between the best selection and the bound are then
 bisected by success: at the most promising counts of a total the relaxation is solved, rounded, and mended by dives
-(:mod:`cobic.certified.columns`) and exchanges (:mod:`cobic.certified.swaps`). Then the bound is lowered: by multipliers,
-and where these leave a few counts open, by deciding on features. What fails is tried again with more effort, until the
-two meet, or are as close as was asked for, or more effort has brought nothing for long.
+(:mod:`cobic.certified.columns`) and exchanges (:mod:`cobic.certified.swaps`). Then the bound is lowered: by
+multipliers, and where these leave a few counts open, by deciding on features. What fails is tried again with more
+effort, until the two meet, or are as close as was asked for, or more effort has brought nothing for long.
 """
 
 from dataclasses import dataclass
@@ -20,13 +20,15 @@ from cobic.certified.certificate import Multipliers, Token, make_certificate
 from cobic.certified.coarse import Beginning, part_of_features, quiet
 from cobic.certified.columns import GIANT, ColumnSearch
 from cobic.certified.programs import FeaturePrograms, round_to_counts
-from cobic.matrix import Bools, Floats, Integers
+from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
 from cobic.repair import repair
 
-_PROGRAMS = 100  # small linear programs (about a millisecond each) for a dive or a tree at first; doubled with the effort
+_PROGRAMS = (
+    100  # small linear programs (about a millisecond each) for a dive or a tree at first; doubled with the effort
+)
 _MOST_EFFORT = 8
-_PATIENCE = 2500  # programs without any news, and as many again as it took to the last news
+_PATIENCE = 4500  # programs without any news, and as many again as it took to the last news
 _SETTING_UP = 15  # programs that setting up a tree is charged as
 # Features that are dived into and exchanged, in turn: most data need few, some need many; twice as many where all are
 # very many, because there is more to mend after rounding.
@@ -40,7 +42,10 @@ _COOLING = 50  # programs that a cooling is charged as, when it comes to giving 
 _POINTS = 8  # counts of a total that are dived into in turn
 _RECENT = 30  # multipliers that are asked which counts are promising
 _REACH, _SHORT_REACH = 8, 200  # part of a total by which counts may move at a time; the latter stays inside a window
-_REFINEMENTS, _WORTH_IT = 4, 0.1  # relaxations to find the best counts of a total; by how much of a margin each may gain
+_REFINEMENTS, _WORTH_IT = (
+    4,
+    0.1,
+)  # relaxations to find the best counts of a total; by how much of a margin each may gain
 _DEPTH = 4  # giants that are decided one after the other
 
 
@@ -449,7 +454,9 @@ class CertifiedSearch:
         features, _ = self._programs.window.nearest(point.cut.multipliers, point.counts, max(_WINDOWS))
         x = point.mixture.x[features]
         away = np.where(self._problem.constraints.part_of[features] < 0, np.minimum(x, 1.0 - x), 0.0)
-        size = np.abs(self._problem.columns(features)).max(axis=0) / point.counts[self._problem.feature_classes[features]]
+        size = (
+            np.abs(self._problem.columns(features)).max(axis=0) / point.counts[self._problem.feature_classes[features]]
+        )
         place = int(np.argmax(size * away))
         return int(features[place]) if away[place] > 0 and size[place] > GIANT * np.median(size) else None
 

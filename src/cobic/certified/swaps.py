@@ -1,12 +1,12 @@
 """Exchanges of features near the thresholds: from a rounded relaxation to a consistent selection with the same counts.
 
-All exchanges of one feature for another of its class are judged at once. With the energy Σ_j exp(−margin_j / τ), what an
-exchange of i for o leaves is
+All exchanges of one feature for another of its class are judged at once. With the energy Σ_j exp(−margin_j / τ), what
+an exchange of i for o leaves is
 
     Σ_j  [ exp(−margin_j / τ) · exp(d_ij / τ) ] · exp(−d_oj / τ),        d_i = what feature i adds to the margins,
 
-one matrix product for all pairs. The best exchange is made, whether or not it is an improvement; features that have just
-moved stay for a few steps (tabu search), and τ falls from a few typical effects to a fraction of one.
+one matrix product for all pairs. The best exchange is made, whether or not it is an improvement; features that have
+just moved stay for a few steps (tabu search), and τ falls from a few typical effects to a fraction of one.
 """
 
 import numpy as np
@@ -79,4 +79,3 @@ class Swaps:
             if best is None or left.flat[at] < best[0]:
                 best = (float(left.flat[at]), int(outgoing[at // incoming.size]), int(incoming[at % incoming.size]))
         return None if best is None else best[1:]
-

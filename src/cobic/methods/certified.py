@@ -97,7 +97,9 @@ def solve(
         incumbent.offer(raise_margin(problem, incumbent.support, budget))
     found = incumbent.support
     support = np.zeros_like(everything) if found is None else found
-    return Outcome(support, search.upper_bound, reason=_why(search, budget, incumbent), certificate=search.certificate())
+    return Outcome(
+        support, search.upper_bound, reason=_why(search, budget, incumbent), certificate=search.certificate()
+    )
 
 
 def _why(search: CertifiedSearch, budget: Budget, incumbent: Incumbent) -> str:
