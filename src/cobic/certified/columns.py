@@ -215,7 +215,7 @@ class _Tree:
         """
         values: Values = np.full(self._features.size, _FREE, dtype=np.int8)
         size = np.abs(self._effects).max(axis=1) / self._counts[self._of]
-        giant, exchanged = GIANT * float(np.median(size)), False
+        giant, exchanged = GIANT * float(np.median(size)) if size.size else 0.0, False
         while self._solve(values) > 0:
             solution = self._lp.solution()
             x = self._whole_solution(solution.x[:-1], values)

@@ -137,10 +137,10 @@ class CertifiedSearch:
         for effort in range(_MOST_EFFORT):
             if self._spent():
                 return
+            if effort == 0:  # where features are many, first a selection roughly, then the bound closely
+                self._rise(effort, _SLOW)
+                self._find_bound((self._floor + self.upper_bound) // 2)
             self._rise(effort)
-            if effort == 0 and not self._spent():
-                self._find_bound((self._floor + self.upper_bound) // 2, roughly=False)
-                self._rise(effort)
             while not self._spent() and self._lower_bound(effort):
                 pass
 
@@ -260,8 +260,8 @@ class CertifiedSearch:
         """Totals up to here need no proof: there is a selection, or none so small can be consistent."""
         return max(self._incumbent.n_selected, self._least)
 
-    def _find_bound(self, guess: int, *, roughly: bool) -> None:
-        """Bracket the smallest total that multipliers exclude; roughly: until that gets slow.
+    def _find_bound(self, guess: int) -> None:
+        """Bracket the smallest total that multipliers exclude.
 
         Multipliers found at one total exclude, as a rule, smaller ones, too: the smallest of them is the next guess, as
         in Newton's method. Where that leads on slowly, by growing steps, then by halving.
@@ -269,13 +269,11 @@ class CertifiedSearch:
         low, high = self._floor, self.upper_bound + 1
         high = self._exclude_from(high, self._excluded.get(high))
         probe, step, bracketed = guess + 1, 1, False
-        while high - low > 1 and not self._budget.exhausted():
+        while high - low > 1 + CLOSENESS * high and not self._done():
             probe = min(max(probe, low + 1), high - 1)
             slice_ = self._settle_from(probe)
             if slice_.excluded:
-                before, high, step = high, self._exclude_from(probe, slice_), 2 * step
-                if roughly and before - high <= _SLOW * high:
-                    return
+                high, step = self._exclude_from(probe, slice_), 2 * step
             else:
                 low, bracketed, step = probe, True, 1
                 if slice_.open_points:
@@ -332,7 +330,7 @@ class CertifiedSearch:
                     total.closed[index] = [["cut", len(self._proof) - 1]]
         return sorted(total.unsettled, key=lambda index: (-total.points[index].model, index))
 
-    def _rise(self, effort: int) -> None:
+    def _rise(self, effort: int, closeness: float = 0.0) -> None:
         """Selections between the best one and the bound: down from the bound until one is found, then by halving."""
         failed, step = self.upper_bound + 1, max(1, int(_SLOW * self.upper_bound))
         size = max(self.upper_bound - step, self._least + 1)
@@ -341,7 +339,7 @@ class CertifiedSearch:
             failed, size = size, max(size - step, self._least + 1)
             if size == failed:
                 return
-        while failed - self._incumbent.n_selected > 1 and not self._spent():
+        while failed - self._incumbent.n_selected > 1 + closeness * failed and not self._spent():
             size = (failed + self._incumbent.n_selected) // 2
             if not self._find(size, effort):
                 failed = size
@@ -452,6 +450,8 @@ class CertifiedSearch:
     def _giant(self, point: Relaxed) -> int | None:
         """The fractional feature that does most, if that is far more than others do."""
         features, _ = self._programs.window.nearest(point.cut.multipliers, point.counts, max(_WINDOWS))
+        if features.size == 0:
+            return None
         x = point.mixture.x[features]
         away = np.where(self._problem.constraints.part_of[features] < 0, np.minimum(x, 1.0 - x), 0.0)
         size = (
