@@ -40,6 +40,7 @@ _NO_WEIGHT = 1e-6  # in a mixture: less is the interior point method standing sh
 _CLOSE = 1e-3  # of the value
 CLOSENESS = 2e-5  # a fifth of the gap of 10⁻⁴ at which a search may end
 _PART_OF_A_FEATURE = 0.25
+_FIRM = 0.3  # of the value: a mixture with a smaller margin is hard to round
 _SHARP, _PATIENCE = 0.5, 40  # of the value that excludes some counts, and looks spent on it once they are excluded
 _LEAST_PROGRESS = 0.1  # of the distance that is left: what a window must bring
 _LOOKS_AT_EVERYTHING = 4  # where it does not
@@ -194,7 +195,7 @@ class Bundle:
                 return True
             # Multipliers far from the best ones exclude little more than these counts.
             looks += value < 0
-            return model > least or (value < 0 and (value - model <= -_SHARP * model or looks > _PATIENCE))
+            return model > max(least, _FIRM * value) or (value < 0 and (value - model <= -_SHARP * model or looks > _PATIENCE))
 
         return self.minimise(counts, counts, enough)
 

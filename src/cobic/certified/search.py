@@ -118,7 +118,7 @@ class CertifiedSearch:
         self._excluded: dict[int, Slice] = {}
         self._trees: dict[int, list[Token]] = {}
         self._recent: list[Cut] = []
-        self._approached = problem.n_selectable
+        self._approached = self._reached = problem.n_selectable
         self._parts: dict[tuple[int, bool], CertifiedSearch] = {}
         self.upper_bound = problem.n_selectable
 
@@ -179,7 +179,7 @@ class CertifiedSearch:
                     return
                 total = int(enough.sum())
             else:
-                low = max(low, total)
+                low = self._reached = max(low, total)
             if high - low <= 1 + _SLOW * high:
                 return
             if not point.excluded or not low < total < high:
@@ -333,7 +333,7 @@ class CertifiedSearch:
     def _rise(self, effort: int, closeness: float = 0.0) -> None:
         """Selections between the best one and the bound: down from the bound until one is found, then by halving."""
         failed, step = self.upper_bound + 1, max(1, int(_SLOW * self.upper_bound))
-        size = max(self.upper_bound - step, self._least + 1)
+        size = max(min(self.upper_bound - step, self._reached), self._incumbent.n_selected + 1, self._least + 1)
         while size > self._incumbent.n_selected and not self._spent() and not self._find(size, effort):
             step *= 2
             failed, size = size, max(size - step, self._least + 1)
@@ -372,8 +372,9 @@ class CertifiedSearch:
                 break
             if best is None or point.model > best.model:
                 best = point
+            before = counts
             counts, value = self._promising(total, counts)
-            if value <= best.model + _WORTH_IT * abs(best.model):
+            if (counts == before).all() or value <= best.model + _WORTH_IT * abs(best.model):
                 break
         if best is not None and best.model > 0:
             self._near = best.counts / best.counts.sum()
