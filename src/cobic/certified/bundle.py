@@ -195,7 +195,9 @@ class Bundle:
                 return True
             # Multipliers far from the best ones exclude little more than these counts.
             looks += value < 0
-            return model > max(least, _FIRM * value) or (value < 0 and (value - model <= -_SHARP * model or looks > _PATIENCE))
+            return model > max(least, _FIRM * value) or (
+                value < 0 and (value - model <= -_SHARP * model or looks > _PATIENCE)
+            )
 
         return self.minimise(counts, counts, enough)
 

@@ -7,6 +7,7 @@ multipliers, and where these leave a few counts open, by deciding on features. W
 effort, until the two meet, or are as close as was asked for, or more effort has brought nothing for long.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +47,8 @@ _REFINEMENTS, _WORTH_IT = (
     4,
     0.1,
 )  # relaxations to find the best counts of a total; by how much of a margin each may gain
+_UNITS = 4  # by which a bound is lowered at first before selections are looked for again
+_WIDE = 0.01  # of the bound: with such a gap the counts of the best selection are looked at, too
 _DEPTH = 4  # giants that are decided one after the other
 
 
@@ -141,8 +144,9 @@ class CertifiedSearch:
                 self._rise(effort, _SLOW)
                 self._find_bound((self._floor + self.upper_bound) // 2)
             self._rise(effort)
-            while not self._spent() and self._lower_bound(effort):
-                pass
+            for _ in range(_UNITS << effort):
+                if self._spent() or not self._lower_bound(effort):
+                    break
 
     def _begin(self, beginning: Beginning) -> None:
         """Find the bound, roughly, from somewhere near it."""
@@ -345,15 +349,31 @@ class CertifiedSearch:
                 failed = size
 
     def _find(self, size: int, effort: int) -> bool:
-        """Look for a selection of a size at its most promising counts."""
-        point = self._best_point(size)
-        if point is None or point.model <= 0:
-            return False
-        if self._problem.constraints.groups:
-            rounded = round_to_counts(self._problem, point.mixture.x, point.counts)
-            mended = repair(self._problem, rounded, self._budget, _MOVES)
-            return mended is not None and self._incumbent.offer(mended) and self._incumbent.n_selected >= size
-        return any(not self._spent() and self._dive(point, effort, turn) for turn in range(2 << effort))
+        """Look for a selection of a size at its most promising counts, and where gaps are wide at others, too."""
+        for point in (self._best_point(size), *self._points_between(size)):
+            if point is None or point.model <= 0:
+                continue
+            if self._problem.constraints.groups:
+                rounded = round_to_counts(self._problem, point.mixture.x, point.counts)
+                mended = repair(self._problem, rounded, self._budget, _MOVES)
+                if mended is not None and self._incumbent.offer(mended) and self._incumbent.n_selected >= size:
+                    return True
+            elif any(not self._spent() and self._dive(point, effort, turn) for turn in range(2 << effort)):
+                return True
+        return False
+
+    def _points_between(self, size: int) -> Iterator[Relaxed | None]:
+        """The relaxation at the shares of the best selection, and between those and the best ones of the relaxation.
+
+        Where few features of a class are best for the relaxation, whole ones often do not do.
+        """
+        if self._incumbent.support is None or self.upper_bound - self._incumbent.n_selected <= _WIDE * self.upper_bound:
+            return
+        counts = self._problem.counts(self._incumbent.support)
+        shares = counts / counts.sum()
+        between = np.sqrt(shares * self._near)
+        for each in (shares, between / between.sum()):
+            yield None if self._spent() else self._solve_at(self._brancher.nearest(size, each))
 
     def _dive(self, point: Relaxed, effort: int, turn: int) -> bool:
         """Round the relaxation at some counts and mend it."""
