@@ -13,8 +13,9 @@ from cobic.budget import Budget, Incumbent
 from cobic.certified import bounds, branching, coarse, columns, search, soft, tangents
 from cobic.certified.aggregated import AggregatedRelaxation
 from cobic.certified.bounds import Cut, RangeMaxima
+from cobic.certified.bundle import Bundle
 from cobic.certified.columns import ColumnSearch
-from cobic.certified.count_lp import CountRelaxation
+from cobic.certified.programs import FeaturePrograms, round_to_counts
 from cobic.certified.soft_lp import SoftRelaxation
 from cobic.repair import climb_in_batches
 from oracle import Oracle
@@ -27,6 +28,11 @@ SLOW = [HealthCheck.too_slow]
 
 def no_limit(problem):
     return Budget(None, None, problem.n_features)
+
+
+def programs(problem, budget=None):
+    budget = budget or no_limit(problem)
+    return FeaturePrograms(problem, budget, Bundle(problem, budget))
 
 
 def nobody(problem):
@@ -140,10 +146,11 @@ def test_a_cut_that_gave_its_memory_back_says_the_same(expression):
 def test_what_one_of_many_features_does_is_not_lost_in_the_solver(large_expression):
     problem = large_expression
     counts = problem.feature_class_sizes - 60
-    solution = CountRelaxation(problem, no_limit(problem)).solve(counts, to_optimality=True)
+    solution = programs(problem).solve(counts, closely=True)
     least = float(solution.cut.values(counts[None, :])[0]) / solution.cut.size
     assert problem.worst_margin(problem.selectable) < -1.0
-    assert solution.margin == pytest.approx(least, rel=1e-6)
+    assert solution.value == pytest.approx(least, rel=1e-9)
+    assert solution.model == pytest.approx(least, rel=1e-3)  # as closely as the bundle method goes
 
 
 @pytest.fixture(scope="module")
@@ -237,11 +244,12 @@ def test_a_tree_that_would_gather_too_much_is_not_begun(expression, monkeypatch)
     monkeypatch.setattr(columns, "_LARGEST", 10)
     problem = expression.problem()
     budget = no_limit(problem)
-    relaxation = CountRelaxation(problem, budget)
-    point = relaxation.solve(problem.feature_class_sizes - 30, to_optimality=True)
+    relaxation = programs(problem, budget)
+    point = relaxation.solve(problem.feature_class_sizes - 30, closely=True)
     before = budget.lps
     search_ = ColumnSearch(problem, relaxation, budget, Incumbent(problem, budget), [])
-    assert not search_.dive(point, 100, 50, np.random.default_rng(0))
+    base = round_to_counts(problem, point.mixture.x, point.counts)
+    assert not search_.dive(point, base, 100, 50, np.random.default_rng(0))
     assert search_.close(point, 50) is None
     assert budget.lps == before
 
@@ -284,9 +292,10 @@ def test_shares_far_from_what_there_is_are_reached_at_once(large_expression):
 def test_margins_of_a_relaxation_with_groups_are_those_of_its_selection(expression):
     groups = [f"g{at // 3}" if at < 300 else None for at in range(expression.X.shape[1])]
     problem = expression.problem(groups=groups)
-    relaxation = CountRelaxation(problem, no_limit(problem))
+    relaxation = programs(problem)
     for less in (5, 20, 60):
         counts = problem.feature_class_sizes - less
         solution = relaxation.solve(counts)
-        wanted = problem.comparisons.margins(problem.sums(solution.x) / counts).ravel()
+        x = problem.constraints.pooled(solution.mixture.x)
+        wanted = problem.comparisons.margins(problem.sums(x) / counts).ravel()
         np.testing.assert_allclose(solution.margins, wanted, atol=1e-9 * np.abs(expression.X).max())

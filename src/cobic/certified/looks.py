@@ -17,7 +17,7 @@ from cobic.problem import Problem
 
 _FEW_CELLS = 1 << 22  # 32 MB: a window may hold all features
 _WINDOW_CELLS = 1 << 20  # 8 MB: it stays in the cache from one look to the next
-_EDGE = 0.1  # of a window: a threshold nearer to its edge is not well inside
+_EDGE = 0.05  # of a window: a threshold nearer to its edge is not well inside
 _DIVE_CELLS = 1 << 24  # 128 MB
 _LEAST_WINDOW = 1 << 11  # features: with fewer in it most would not stay outside
 _FEW_CHANGES = 0.02  # of the features: up to here sums are brought up to date rather than computed anew
@@ -198,10 +198,11 @@ class Window:
     def holds(self, counts: Integers) -> bool:
         """Whether the thresholds at some counts are well inside."""
         wanted = counts - self.base_counts
-        sizes = np.array([features.size for features in self.by_class])
-        if self.is_complete:
-            return True
-        return bool((_EDGE * sizes <= wanted).all() and (wanted <= (1 - _EDGE) * sizes).all())
+        held = np.array([features.size for features in self.by_class])
+        left_out = self._problem.feature_class_sizes - self.base_counts - held
+        low = np.where(self.base_counts > 0, _EDGE * held, 0)  # at an end of the class there is nothing beyond the edge
+        high = np.where(left_out > 0, (1 - _EDGE) * held, held)
+        return bool((low <= wanted).all() and (wanted <= high).all())
 
     def _sums_of(self, inside: list[Floats]) -> Floats:
         """Sums (n, k) over shares of its features, class by class."""

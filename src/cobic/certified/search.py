@@ -257,7 +257,8 @@ class CertifiedSearch:
         if state != self._seen:
             self._seen, self._improved_at = state, spent
         idle = spent - self._improved_at
-        return self._target_gap > 0 and idle > _PATIENCE + self._improved_at
+        found = self._incumbent.support is not None
+        return found and self._target_gap > 0 and idle > _PATIENCE + self._improved_at
 
     @property
     def _floor(self) -> int:

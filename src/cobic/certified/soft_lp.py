@@ -14,7 +14,8 @@ import numpy as np
 
 from cobic.budget import Budget
 from cobic.certified.bounds import PRECISION, Cut
-from cobic.certified.count_lp import CountRelaxation, Extra, size_of
+from cobic.certified.count_lp import CountRelaxation, Extra
+from cobic.certified.programs import size_of
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
