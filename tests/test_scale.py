@@ -173,9 +173,9 @@ def test_wide_data_are_nearly_closed_with_little_memory(large_expression):
 
 @pytest.fixture
 def begin_with_part(monkeypatch):
-    monkeypatch.setattr(coarse, "_FEATURES", 3)
-    monkeypatch.setattr(coarse, "_WORTH_IT", 2)
-    monkeypatch.setattr("cobic.methods.certified._DENSE_CELLS", 0)
+    monkeypatch.setattr(coarse, "_LEAST_FEATURES", 1)
+    monkeypatch.setattr(coarse, "_PER_SAMPLE", 0)
+    monkeypatch.setattr(coarse, "_SHARE", 2)
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
@@ -194,7 +194,7 @@ def test_a_part_of_the_features_is_taken_evenly(large_expression):
     part = coarse.part_of_features(large_expression)
     shares = part.feature_class_sizes / part.n_features
     np.testing.assert_allclose(shares, large_expression.feature_class_sizes / large_expression.n_features, atol=1e-3)
-    assert part.n_features < large_expression.n_features / 8
+    assert part.n_features <= large_expression.n_features / 8 + large_expression.n_classes
 
 
 def test_progress_of_the_part_is_not_told(large_expression):
@@ -223,7 +223,7 @@ def test_many_classes_end_with_a_selection_and_a_bound(many_classes):
 def test_branching_over_counts_has_an_end(many_classes, monkeypatch):
     monkeypatch.setattr(branching, "_MANY_NODES", 10)
     monkeypatch.setattr(branching, "_FEW_NODES", 5)
-    result = cobic.solve(many_classes, time_limit=20.0, max_programs=100)
+    result = cobic.solve(many_classes, time_limit=20.0, max_programs=300)
     assert result.n_selected > 0
     assert cobic.verify(many_classes, result.certificate).ok
 

@@ -499,8 +499,8 @@ class Problem:
         raise InputError(message)
 
     def _order_by_value(self) -> Integers:
-        """Features sorted by a fingerprint of their values."""
-        return np.argsort(self.matrix.fingerprints(), kind="stable")
+        """Features sorted by their value in the first sample, then by a fingerprint of all values."""
+        return np.lexsort((self.matrix.fingerprints(), self.matrix.rows(np.arange(1))[0]))
 
     def _exact_class_means(self, features: Integers) -> list[tuple[int, list[Fraction]]]:
         """Class means of a few features, as rationals."""

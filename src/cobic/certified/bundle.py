@@ -244,6 +244,7 @@ class Bundle:
                 if self._window is None or not self._window.holds(seen.counts):
                     self._window, self._seen = None, run.best
                 return
+            self._window = None  # its memory serves the next one
             self._window = Window(self._problem, seen, self._window_size)
             before = run.best.value
             seen = run.look_at_everything(everything, run.descend_through(self._window))

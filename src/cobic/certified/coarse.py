@@ -17,6 +17,7 @@ _SHARE = (
     8  # one feature of so many: a part's bound costs little beside that of the whole, and its multipliers are close
 )
 _LEAST_FEATURES = 1 << 13  # the best multipliers of fewer features say little about the others
+_PER_SAMPLE = 8  # features: with fewer nothing is consistent
 _MANY_SAMPLES = 2000
 
 
@@ -45,11 +46,11 @@ def part_of_features(problem: Problem) -> Problem | None:
         The whole; it must not bind features to each other or to the selection.
     """
     bound = problem.required.any() or problem.constraints.groups
-    few = problem.n_selectable < _SHARE * max(_LEAST_FEATURES, 8 * problem.n_samples)
+    few = problem.n_selectable < _SHARE * max(_LEAST_FEATURES, _PER_SAMPLE * problem.n_samples)
     if bound or few or problem.n_samples > _MANY_SAMPLES:  # of few features nothing is consistent
         return None
     evenly = [members[::_SHARE] for members in problem.features_of_class]
-    columns = problem.matrix.columns(np.sort(np.concatenate(evenly)))
+    columns = problem.matrix.selected(np.sort(np.concatenate(evenly)))
     part = Problem(columns, problem.classes[problem.labels], problem.alpha, problem.beta, beta_rule=problem.beta_rule)
     return part if part.feature_class_sizes.all() else None
 

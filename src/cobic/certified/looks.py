@@ -152,7 +152,7 @@ class Window:
         self._problem = problem
         self.by_class = self._near_thresholds(seen, size)
         self.features = np.concatenate(self.by_class)
-        self._columns = [problem.columns(features).T.copy() for features in self.by_class]
+        self._columns = [np.ascontiguousarray(problem.columns(features).T) for features in self.by_class]
         self.base = problem.required.copy() if seen is None else seen.support.copy()
         kept = self.base.copy()
         self.base[self.features] = False

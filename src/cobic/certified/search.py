@@ -37,6 +37,7 @@ _WINDOWS = (400, 1000, 160)
 _MAX_OPEN = 60  # counts left open by multipliers: with more, trees would not settle them all
 _FEW_CLASSES = 6  # boxes of counts of more classes have no end
 _SLOW = 5e-4  # of the features: where a bound falls by less at a time, it is time to look for selections
+_BOOST = 0.5  # of the margin that is missing
 _APPROACHES, _STEP = 30, 2e-3  # relaxations on the way to the bound, and by how much of a total to go up at first
 _MOVES = 60
 _COOLING = 50  # programs that a cooling is charged as, when it comes to giving up
@@ -168,20 +169,25 @@ class CertifiedSearch:
         In between the next relaxation is solved.
         """
         low, high, step = self._floor, self._problem.n_selectable + 1, _STEP
+        # With many classes the counts are a guess, and each step would be too short.
+        boost = _BOOST if self._problem.n_classes > _FEW_CLASSES else 0.0
         for _ in range(_APPROACHES):
             self._approached = total
             point = None if self._budget.exhausted() else self._explored(total)
             if point is None:
                 return
             if not point.excluded and self._incumbent.support is None and not self._is_part:
-                self._dive(point, 0, 0)  # a selection first: the bound may take long
+                _ = self._dive(point, 0, 0) or self._dive(point, 0, 1)  # a selection first: the bound may take long
             if point.excluded:
                 high = min(high, total)
-                level = (point.value - point.model) * point.cut.size
+                level = (point.value - point.model - boost * point.model) * point.cut.size
+                boost *= 2
                 enough = self._brancher.fewer(point.cut, point.counts, level)
                 if enough is None:
                     return
                 total = int(enough.sum())
+                if self._problem.n_classes > _FEW_CLASSES:  # else earlier multipliers tell more about the shares
+                    self._near = enough / total
             else:
                 low = self._reached = max(low, total)
             if high - low <= 1 + _SLOW * high:
