@@ -50,6 +50,8 @@ def part_of_features(problem: Problem) -> Problem | None:
     if bound or few or problem.n_samples > _MANY_SAMPLES:  # of few features nothing is consistent
         return None
     evenly = [members[::_SHARE] for members in problem.features_of_class]
+    if sum(members.size for members in evenly) == problem.n_selectable:
+        return None
     columns = problem.matrix.selected(np.sort(np.concatenate(evenly)))
     part = Problem(columns, problem.classes[problem.labels], problem.alpha, problem.beta, beta_rule=problem.beta_rule)
     return part if part.feature_class_sizes.all() else None

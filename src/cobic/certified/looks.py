@@ -18,7 +18,7 @@ from cobic.problem import Problem
 _FEW_CELLS = 1 << 22  # 32 MB: a window may hold all features
 _WINDOW_CELLS = 1 << 20  # 8 MB: it stays in the cache from one look to the next
 _EDGE = 0.05  # of a window: a threshold nearer to its edge is not well inside
-_DIVE_CELLS = 1 << 24  # 128 MB
+_DIVE_CELLS = 1 << 22  # 32 MB
 _LEAST_WINDOW = 1 << 11  # features: with fewer in it most would not stay outside
 _FEW_CHANGES = 0.02  # of the features: up to here sums are brought up to date rather than computed anew
 

@@ -34,12 +34,13 @@ _SETTING_UP = 15  # programs that setting up a tree is charged as
 # Features that are dived into and exchanged, in turn: most data need few, some need many; twice as many where all are
 # very many, because there is more to mend after rounding.
 _WINDOWS = (400, 1000, 160)
+_DIVE_CELLS = 1 << 21  # effects of features on comparisons in a dive: 16 MB
 _MAX_OPEN = 60  # counts left open by multipliers: with more, trees would not settle them all
 _FEW_CLASSES = 6  # boxes of counts of more classes have no end
 _SLOW = 5e-4  # of the features: where a bound falls by less at a time, it is time to look for selections
 _BOOST = 0.5  # of the margin that is missing
 _APPROACHES, _STEP = 30, 2e-3  # relaxations on the way to the bound, and by how much of a total to go up at first
-_MOVES = 60
+_MOVES, _MANY_COMPARISONS = 60, 5000  # of a repair, which is better than dives where comparisons are many
 _COOLING = 50  # programs that a cooling is charged as, when it comes to giving up
 _POINTS = 8  # counts of a total that are dived into in turn
 _RECENT = 30  # multipliers that are asked which counts are promising
@@ -208,7 +209,8 @@ class CertifiedSearch:
                 return None
             self._brancher.cuts.append(point.cut)
             self._remember(point)
-            self._near = counts / total
+            if not point.excluded or self._problem.n_classes <= _FEW_CLASSES:
+                self._near = counts / total
             better, value = self._promising(total, counts)
             if not point.excluded or value <= 0 or (better == counts).all():
                 break
@@ -360,12 +362,7 @@ class CertifiedSearch:
         for point in (self._best_point(size), *self._points_between(size)):
             if point is None or point.model <= 0:
                 continue
-            if self._problem.constraints.groups:
-                rounded = round_to_counts(self._problem, point.mixture.x, point.counts)
-                mended = repair(self._problem, rounded, self._budget, _MOVES)
-                if mended is not None and self._incumbent.offer(mended) and self._incumbent.n_selected >= size:
-                    return True
-            elif any(not self._spent() and self._dive(point, effort, turn) for turn in range(2 << effort)):
+            if any(not self._spent() and self._dive(point, effort, turn) for turn in range(2 << effort)):
                 return True
         return False
 
@@ -384,7 +381,14 @@ class CertifiedSearch:
 
     def _dive(self, point: Relaxed, effort: int, turn: int) -> bool:
         """Round the relaxation at some counts and mend it."""
+        many = self._problem.comparisons.other.size > _MANY_COMPARISONS
+        if self._problem.constraints.groups or (many and turn == 0):
+            rounded = round_to_counts(self._problem, point.mixture.x, point.counts)
+            mended = None if turn else repair(self._problem, rounded, self._budget, _MOVES)
+            total = int(point.counts.sum())
+            return mended is not None and self._incumbent.offer(mended) and self._incumbent.n_selected >= total
         size = _WINDOWS[(effort + turn) % len(_WINDOWS)] * (1 if self._relaxation.is_small else 2)
+        size = min(size, 1 + _DIVE_CELLS // self._problem.comparisons.other.size)
         base = round_to_counts(self._problem, point.mixture.x, point.counts, self._rng)
         programs = min(_PROGRAMS * (effort + 1), self._programs_left())
         self._charged += _COOLING
