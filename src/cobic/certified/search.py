@@ -29,7 +29,7 @@ _PROGRAMS = (
     100  # small linear programs (about a millisecond each) for a dive or a tree at first; doubled with the effort
 )
 _MOST_EFFORT = 8
-_PATIENCE = 4500  # programs without any news, and as many again as it took to the last news
+_PATIENCE = 7000  # programs without any news, and as many again as it took to the last news
 _SETTING_UP = 15  # programs that setting up a tree is charged as
 # Features that are dived into and exchanged, in turn: most data need few, some need many; twice as many where all are
 # very many, because there is more to mend after rounding.
