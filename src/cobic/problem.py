@@ -499,8 +499,9 @@ class Problem:
         raise InputError(message)
 
     def _order_by_value(self) -> Integers:
-        """Features sorted by their value in the first sample, then by a fingerprint of all values."""
-        return np.lexsort((self.matrix.fingerprints(), self.matrix.rows(np.arange(1))[0]))
+        """Features sorted by their values in the first few samples, then by a fingerprint of all of them."""
+        keys = self.matrix.rows(np.arange(min(4, self.n_samples)))
+        return np.lexsort((self.matrix.fingerprints(), *keys))
 
     def _exact_class_means(self, features: Integers) -> list[tuple[int, list[Fraction]]]:
         """Class means of a few features, as rationals."""
