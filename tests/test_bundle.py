@@ -275,10 +275,8 @@ def test_exchanges_keep_the_classes_and_end_with_positive_margins():
 
 @settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
 @given(data=st.data(), instance=instances(values=TAME, max_features=8))
-def test_deciding_on_features_before_counts_leads_to_the_optimum_of_brute_force(data, instance, monkeypatch):
-    """Every fractional feature counts as a giant, and no tree is grown at single counts."""
-    monkeypatch.setattr(search, "GIANT", 0.0)
-    monkeypatch.setattr(CertifiedSearch, "_close", lambda *_: None)
+def test_deciding_on_features_before_counts_agrees_with_brute_force(data, instance, monkeypatch):
+    _decide_features_before_counts(monkeypatch)
     monkeypatch.setattr(search, "_MOST_EFFORT", 3)
     X, y = instance
     alpha, beta = data.draw(margins(len(y)))
@@ -289,6 +287,25 @@ def test_deciding_on_features_before_counts_leads_to_the_optimum_of_brute_force(
     checked = cobic.verify(problem, json.loads(json.dumps(result.certificate)))
     assert checked.ok, checked.reason
     assert checked.upper_bound == result.upper_bound
+
+
+@pytest.mark.parametrize("seed", [9, 71, 111, 142, 217])
+def test_a_proof_that_decides_features_before_counts_is_accepted(seed, monkeypatch):
+    _decide_features_before_counts(monkeypatch)
+    rng, y = np.random.default_rng(seed), np.repeat([0, 1], 5)
+    X = rng.standard_normal((10, 14)).round(2) + 0.8 * (np.arange(14) % 2 == y[:, None])
+    problem = cobic.Problem(X, y)
+    result = cobic.solve(problem, target_gap=0)
+    assert result.certificate["tree"][0][0] == "feature"
+    assert result.status == cobic.Status.OPTIMAL
+    checked = cobic.verify(problem, json.loads(json.dumps(result.certificate)))
+    assert checked.ok, checked.reason
+
+
+def _decide_features_before_counts(monkeypatch):
+    """Every fractional feature counts as a giant, and no tree is grown at single counts."""
+    monkeypatch.setattr(search, "GIANT", 0.0)
+    monkeypatch.setattr(CertifiedSearch, "_close", lambda *_: None)
 
 
 def test_a_problem_with_a_feature_decided_differs_in_nothing_else(expression):

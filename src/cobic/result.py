@@ -32,7 +32,7 @@ class Progress:
     upper_bound : int
         No consistent selection has more features; with soft margins, the number of features that may be selected.
     lps : int
-        Linear programs solved so far.
+        Linear programs solved, and looks taken at the data, so far.
     boxes : int
         Parts of the search that are neither settled nor given up.
     objective, objective_bound : float or None
@@ -128,7 +128,8 @@ class Result:
     seconds : float
         Wall-clock time.
     lps : int
-        Linear programs solved; the 0-1 programs of ``"sequential-binary"``; nodes of the search of ``"milp"`` as well.
+        Linear programs solved, and looks taken at the data by ``"certified"``; the 0-1 programs of
+        ``"sequential-binary"``; nodes of the search of ``"milp"`` as well.
     history : tuple of Progress
         How incumbent and bound moved.
     runs : tuple of Run

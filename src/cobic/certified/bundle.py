@@ -339,7 +339,7 @@ class Bundle:
         spread: Floats = weights @ np.abs(counts - mean)
         rounded = np.clip(np.round(mean), low, high).astype(np.int64)
         cut = Cut(problem, best.whole, rounded, best.scores)
-        excluded = not problem.soft and bool(cut.excludes(np.array([best.value * max(cut.size, 1.0)]))[0])
+        excluded = not problem.soft and bool(cut.excludes(cut.values(rounded[None, :]))[0])
         mixed = [(float(w), piece.packed) for w, piece in zip(weights, model.pieces, strict=True) if w > 0]
         margins = weights @ np.array([piece.margins for piece in model.pieces])
         mixture = Mixture(problem.n_features, mixed)

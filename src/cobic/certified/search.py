@@ -25,9 +25,8 @@ from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
 from cobic.repair import repair
 
-_PROGRAMS = (
-    100  # small linear programs (about a millisecond each) for a dive or a tree at first; doubled with the effort
-)
+# Small linear programs (about a millisecond each) for a dive or a tree at first; doubled with the effort.
+_PROGRAMS = 100
 _MOST_EFFORT = 8
 _PATIENCE = 7000  # programs without any news, and as many again as it took to the last news
 _SETTING_UP = 15  # programs that setting up a tree is charged as
@@ -45,10 +44,8 @@ _COOLING = 50  # programs that a cooling is charged as, when it comes to giving 
 _POINTS = 8  # counts of a total that are dived into in turn
 _RECENT = 30  # multipliers that are asked which counts are promising
 _REACH, _SHORT_REACH = 8, 200  # part of a total by which counts may move at a time; the latter stays inside a window
-_REFINEMENTS, _WORTH_IT = (
-    4,
-    0.1,
-)  # relaxations to find the best counts of a total; by how much of a margin each may gain
+# Relaxations to find the best counts of a total, and by how much of a margin the next must promise to be better.
+_REFINEMENTS, _WORTH_IT = 4, 0.1
 _UNITS = 4  # by which a bound is lowered at first before selections are looked for again
 _WIDE = 0.01  # of the bound: with such a gap the counts of the best selection are looked at, too
 _DEPTH = 4  # giants that are decided one after the other
@@ -359,18 +356,19 @@ class CertifiedSearch:
 
     def _find(self, size: int, effort: int) -> bool:
         """Look for a selection of a size at its most promising counts, and where gaps are wide at others, too."""
-        for point in (self._best_point(size), *self._points_between(size)):
+        for point in self._points_of(size):
             if point is None or point.model <= 0:
                 continue
             if any(not self._spent() and self._dive(point, effort, turn) for turn in range(2 << effort)):
                 return True
         return False
 
-    def _points_between(self, size: int) -> Iterator[Relaxed | None]:
-        """The relaxation at the shares of the best selection, and between those and the best ones of the relaxation.
+    def _points_of(self, size: int) -> Iterator[Relaxed | None]:
+        """The relaxation where its margin is largest; with a wide gap at the shares of the best selection, and between.
 
         Where few features of a class are best for the relaxation, whole ones often do not do.
         """
+        yield self._best_point(size)
         if self._incumbent.support is None or self.upper_bound - self._incumbent.n_selected <= _WIDE * self.upper_bound:
             return
         counts = self._problem.counts(self._incumbent.support)
@@ -471,13 +469,24 @@ class CertifiedSearch:
         feature = self._giant(known.points[ranked[0]]) if depth and ranked and not self._spent() else None
         if feature is None:
             return None
-        tokens: list[Token] = [["feature", feature]]
-        for inside in (False, True):
-            part = self._deciding(feature, inside=inside)._empty(total, effort, depth - 1)
-            if part is None:
-                return None
-            tokens += part
-        return tokens
+        out = self._deciding(feature, inside=False)._empty(total, effort, depth - 1)
+        into = out and self._deciding(feature, inside=True)._empty(total, effort, depth - 1)
+        if not out or not into:
+            return None
+        self._proof.append(known.points[ranked[0]].cut.proof)
+        return self._decided_tokens(feature, out, into, len(self._proof) - 1)
+
+    def _decided_tokens(self, feature: int, out: list[Token], into: list[Token], cut: int) -> list[Token]:
+        """The proof without and with a feature; the counts that this leaves its class are said first.
+
+        The searches behind `out` and `into` know that these are one less at most, or one more at least. Counts beyond
+        cannot be reached: any multipliers settle them.
+        """
+        cls = int(self._problem.feature_classes[feature])
+        most, least = int(self._problem.feature_class_sizes[cls]), int(self._problem.required_sizes[cls])
+        without: list[Token] = [["count", cls, most - 1], *out, ["cut", cut]]
+        within: list[Token] = [["count", cls, least], ["cut", cut], *into]
+        return [["feature", feature], *without, *within]
 
     def _giant(self, point: Relaxed) -> int | None:
         """The fractional feature that does most, if that is far more than others do."""

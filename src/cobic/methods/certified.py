@@ -1,12 +1,12 @@
 """The proven optimum: how many features can be kept at most, a selection that attains it, and a proof.
 
-1. *Start.* If all features together are consistent there is nothing to do. Otherwise the LP fixed point gives a first
-   selection and a good guess of the optimum.
+1. *Start.* If all features together are consistent there is nothing to do.
 2. *Bound.* For a total T, all ways to distribute T over the classes are excluded by multipliers, each of which proves
-   by one pass over the data and a sort that no consistent selection has certain counts
-   (:mod:`cobic.certified.bounds`). The smallest excluded T is bracketed (:mod:`cobic.certified.branching`).
-3. *Selection.* At the counts that remain, branching on features finds a selection of that size or proves that there is
-   none (:mod:`cobic.certified.columns`), from the bound downwards.
+   by one look at the data and a sort that no consistent selection has certain counts (:mod:`cobic.certified.bounds`).
+   The level bundle method finds them (:mod:`cobic.certified.bundle`); the smallest excluded T is bracketed
+   (:mod:`cobic.certified.branching`).
+3. *Selection.* Below the bound fractional selections are rounded and mended; at the counts that remain, branching on
+   features finds a selection or proves that there is none (:mod:`cobic.certified.search`).
 4. *Certificate.* Everything that was proven is written down, for `cobic.verify` or anybody else to check.
 
 `docs/certified.md` explains the mathematics.

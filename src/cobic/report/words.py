@@ -92,7 +92,9 @@ def proven_line(problem: Problem, result: Result) -> str:
     if result.status == Status.OPTIMAL:
         return f"{word}: no consistent selection has more than {result.upper_bound} features ({took})."
     if bound_is_proven(problem, result):
-        return f"{word}: at most {result.upper_bound} features are possible, a gap of {result.gap} ({took})."
+        on = "; more time may close it" if result.stopped_by == "time limit" else "; --gap 0 goes on"
+        on = "" if result.stopped_by == "interrupt" else on
+        return f"{word}: at most {result.upper_bound} features are possible, a gap of {result.gap} ({took}){on}."
     return f"Nothing is proven about larger selections: {result.method} computes no bound ({took})."
 
 
