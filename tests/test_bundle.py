@@ -13,11 +13,13 @@ from cobic.budget import Budget
 from cobic.certified import bundle as engine
 from cobic.certified import looks, search
 from cobic.certified.bundle import Bundle, whole_numbers
+from cobic.certified.coarse import quiet
 from cobic.certified.looks import Everything, Window, largest
 from cobic.certified.programs import FeaturePrograms, round_to_counts
 from cobic.certified.quadratic import Admissible, least_of_model, nearest_below
 from cobic.certified.search import CertifiedSearch
 from cobic.certified.swaps import Swaps
+from cobic.largest import largest_margin
 from oracle import Oracle
 from strategies import TAME, instances, margins
 
@@ -266,7 +268,7 @@ def test_exchanges_keep_the_classes_and_end_with_positive_margins():
     effects, classes = rng.standard_normal((60, 12)), np.repeat([0, 1], 30)
     inside = np.tile([True, False], 30)
     start = effects[inside].sum(axis=0)
-    found = Swaps(effects, classes, inside, start).cool(rng)
+    found = Swaps(effects, classes, inside, start).cool(rng, 0)
     assert found is not None
     assert (effects[found].sum(axis=0) > 0).all()
     assert not (start > 0).all()
@@ -356,3 +358,26 @@ def test_the_price_of_all_samples_is_kept_by_whole_multipliers():
     whole = Bundle(problem, no_limit(problem)).whole(shares)
     assert whole.min() >= 0
     assert (whole.sum(axis=1) <= engine.PRECISION).all()
+
+
+@pytest.mark.parametrize("share", [0.5, 0.95])
+def test_a_margin_is_found_where_a_small_selection_bears_it(expression, share):
+    largest = largest_margin(expression, "alpha", no_limit(expression))
+    result = cobic.solve(expression.with_margins(share * largest.found, 1.0), max_programs=2000)
+    assert result.consistent
+    assert result.n_selected >= largest.support.sum()
+
+
+def test_counts_are_made_even_within_what_the_classes_have(expression):
+    search_ = CertifiedSearch(
+        expression, *quiet(expression, no_limit(expression)), np.random.default_rng(0), max_programs=1
+    )
+    sizes = expression.feature_class_sizes
+    counts = np.array([sizes[0], 3, 1])
+    for _ in range(1000):
+        after = search_._more_even(counts)
+        assert after.sum() == counts.sum()
+        assert (after <= sizes).all()
+        assert after.min() >= counts.min() >= 1
+        counts = after
+    assert np.ptp(counts) <= 1 + counts.min() // 8

@@ -252,7 +252,7 @@ def test_a_tree_that_would_gather_too_much_is_not_begun(expression, monkeypatch)
     before = budget.lps
     search_ = ColumnSearch(problem, relaxation, budget, Incumbent(problem, budget), [])
     base = round_to_counts(problem, point.mixture.x, point.counts)
-    assert not search_.dive(point, base, 100, 50, np.random.default_rng(0))
+    assert not search_.dive(point, base, 100, 50, 0, np.random.default_rng(0))
     assert search_.close(point, 50) is None
     assert budget.lps == before
 

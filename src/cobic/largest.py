@@ -69,7 +69,7 @@ def largest_margin(problem: Problem, kind: Kind, budget: Budget, known: Sequence
 
 
 def _largest_alpha(problem: Problem, budget: Budget, known: Sequence[Bools]) -> LargestMargin:
-    bound, candidates = _selections(problem, budget)
+    bound, candidates = selections_with_large_margins(problem, budget)
     candidates += [raise_margin(problem, support, budget) for support in known]
     scored = [(problem.worst_margin(support), place) for place, support in enumerate(candidates)]
     found, place = max(scored, default=(-np.inf, 0))
@@ -83,7 +83,7 @@ def _largest_beta(problem: Problem, budget: Budget, known: Sequence[Bools]) -> L
         best = LargestMargin(found, LARGEST_BETA, support) if found > best.found else best
     beta = 1.0
     for _ in range(_ROUNDS):
-        _, candidates = _selections(problem.with_margins(problem.alpha, beta), budget)
+        _, candidates = selections_with_large_margins(problem.with_margins(problem.alpha, beta), budget)
         scored = [(_bearable_beta(problem, support), place) for place, support in enumerate(candidates)]
         found, place = max(scored, default=(0.0, 0))
         if not found > best.found * (1 + 1e-6):
@@ -129,8 +129,23 @@ def _beta_bound(problem: Problem, low: float, budget: Budget) -> float:
     return high
 
 
-def _selections(problem: Problem, budget: Budget) -> tuple[float, list[Bools]]:
-    """A bound on the worst margin, and selections with a large one, at small counts."""
+def selections_with_large_margins(problem: Problem, budget: Budget) -> tuple[float, list[Bools]]:
+    """A bound on the worst margin, and selections with a large one: small ones first, then larger and larger ones.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    budget : Budget
+        When to stop.
+
+    Returns
+    -------
+    bound : float
+        No selection has a larger worst margin.
+    selections : list of ndarray of bool
+        The selections.
+    """
     programs = FeaturePrograms(problem, budget, Bundle(problem, budget))
     least, sizes = np.maximum(problem.required_sizes, 1), problem.feature_class_sizes
     bound, candidates, factor = np.inf, [], 1

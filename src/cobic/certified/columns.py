@@ -29,7 +29,7 @@ _THOROUGH_DEPTH = 2
 _ACTIVE = 250
 _INCOMING = 100
 GIANT = 4.0  # typical effects: what a larger feature does cannot be mended by exchanges of others
-_EXCHANGED, _COOLINGS = 400, 2
+_EXCHANGED = 400  # features
 _LARGEST = 1 << 23  # entries of the dense part that a tree gathers: 64 MB
 
 
@@ -89,7 +89,9 @@ class ColumnSearch:
         except (_Found, _GivenUp):
             return None
 
-    def dive(self, point: Relaxed, base: Bools, features: int, programs: int, rng: np.random.Generator) -> bool:
+    def dive(
+        self, point: Relaxed, base: Bools, features: int, programs: int, effort: int, rng: np.random.Generator
+    ) -> bool:
         """Look for a selection with the counts of an open point: one path down the tree, by chance a little different.
 
         Parameters
@@ -102,6 +104,8 @@ class ColumnSearch:
             How many features to decide on: those nearest to the thresholds.
         programs : int
             Linear programs that may be spent.
+        effort : int
+            Each more doubles the time for exchanges.
         rng : numpy.random.Generator
             What makes two dives differ.
 
@@ -111,7 +115,7 @@ class ColumnSearch:
             Whether a selection was found; the incumbent has it.
         """
         try:
-            _Tree(self, point, programs, (base, features)).dive(rng)
+            _Tree(self, point, programs, (base, features)).dive(rng, effort)
         except _Found:
             return True
         except _GivenUp:
@@ -208,7 +212,7 @@ class _Tree:
         values = np.full(self._features.size, _FREE, dtype=np.int8)
         return [["fix", root], *self._explore(values, 0)]
 
-    def dive(self, rng: np.random.Generator) -> None:
+    def dive(self, rng: np.random.Generator, effort: int) -> None:
         """Decide features one by one, those with the largest effect first, each the way that keeps more margin.
 
         When those that do far more than others are decided, exchanges of the others come first: they can mend the rest.
@@ -231,14 +235,14 @@ class _Tree:
             place = places[np.argmax(size[places] * away[places] * chance)]
             if size[place] <= giant and not exchanged:
                 exchanged = True
-                self._exchange(x, values, rng)
+                self._exchange(x, values, rng, effort)
             margins = []
             for value in (_OUT, _IN):
                 values[place] = value
                 margins.append(self._solve(values))
             values[place] = _IN if margins[_IN] >= margins[_OUT] else _OUT
 
-    def _exchange(self, x: Floats, values: Values, rng: np.random.Generator) -> None:
+    def _exchange(self, x: Floats, values: Values, rng: np.random.Generator, effort: int) -> None:
         """Round a solution and look for a selection by exchanges of features that are free."""
         rounded, free = self._rounded(x, values), np.flatnonzero(values == _FREE)
         if free.size > _EXCHANGED:
@@ -247,11 +251,10 @@ class _Tree:
         margins = self._base + self._effects.T @ (rounded / self._counts[self._of]) - self._safe
         effects = self._effects[free] / self._counts[self._of[free]][:, None]
         swaps = Swaps(effects, self._of[free], rounded[free], margins)
-        for _ in range(_COOLINGS):
-            found = swaps.cool(rng)
-            if found is not None:
-                rounded[free] = found
-                self._offer_if_good(rounded)
+        found = swaps.cool(rng, effort)
+        if found is not None:
+            rounded[free] = found
+            self._offer_if_good(rounded)
 
     def _explore(self, values: Values, depth: int) -> list[Token]:
         """Close a node; raises when a selection is found or the effort is spent."""

@@ -7,7 +7,6 @@ multipliers, and where these leave a few counts open, by deciding on features. W
 effort, until the two meet, or are as close as was asked for, or more effort has brought nothing for long.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ from cobic.certified.certificate import Multipliers, Token, make_certificate
 from cobic.certified.coarse import Beginning, part_of_features, quiet
 from cobic.certified.columns import GIANT, ColumnSearch
 from cobic.certified.programs import FeaturePrograms, round_to_counts
+from cobic.largest import selections_with_large_margins
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
 from cobic.repair import repair
@@ -39,6 +39,7 @@ _FEW_CLASSES = 6  # boxes of counts of more classes have no end
 _SLOW = 5e-4  # of the features: where a bound falls by less at a time, it is time to look for selections
 _BOOST = 0.5  # of the margin that is missing
 _APPROACHES, _STEP = 30, 2e-3  # relaxations on the way to the bound, and by how much of a total to go up at first
+_TRIES = 2  # of these at which a selection is looked for
 _MOVES, _MANY_COMPARISONS = 60, 5000  # of a repair, which is better than dives where comparisons are many
 _COOLING = 50  # programs that a cooling is charged as, when it comes to giving up
 _POINTS = 8  # counts of a total that are dived into in turn
@@ -47,7 +48,8 @@ _REACH, _SHORT_REACH = 8, 200  # part of a total by which counts may move at a t
 # Relaxations to find the best counts of a total, and by how much of a margin the next must promise to be better.
 _REFINEMENTS, _WORTH_IT = 4, 0.1
 _UNITS = 4  # by which a bound is lowered at first before selections are looked for again
-_WIDE = 0.01  # of the bound: with such a gap the counts of the best selection are looked at, too
+_WIDE = 0.01  # of the bound: with such a gap trees are worth their time far below the bound, too
+_NEIGHBOURS = 4  # counts that are tried then
 _DEPTH = 4  # giants that are decided one after the other
 
 
@@ -144,7 +146,7 @@ class CertifiedSearch:
                 self._find_bound((self._floor + self.upper_bound) // 2)
             self._rise(effort)
             for _ in range(_UNITS << effort):
-                if self._spent() or not self._lower_bound(effort):
+                if self._is_wide or self._spent() or not self._lower_bound(effort):
                     break
 
     def _begin(self, beginning: Beginning) -> None:
@@ -158,6 +160,10 @@ class CertifiedSearch:
         self._approach(total)
         if not self._budget.exhausted() and not self._is_part:
             self._exclude_from(self._problem.n_selectable + 1, None)
+        if self._incumbent.support is None and self.upper_bound and not self._is_part:
+            without = self._problem.with_margins(0.0, self._problem.beta)
+            for support in selections_with_large_margins(without, self._budget)[1]:
+                self._incumbent.offer(support)
         self._relaxation.closeness = CLOSENESS
 
     def _approach(self, total: int) -> None:
@@ -166,7 +172,7 @@ class CertifiedSearch:
         Multipliers that exclude some counts say how many features must go at least; the model says how many are enough.
         In between the next relaxation is solved.
         """
-        low, high, step = self._floor, self._problem.n_selectable + 1, _STEP
+        low, high, step, tries = self._floor, self._problem.n_selectable + 1, _STEP, 0
         # With many classes the counts are a guess, and each step would be too short.
         boost = _BOOST if self._problem.n_classes > _FEW_CLASSES else 0.0
         for _ in range(_APPROACHES):
@@ -174,8 +180,9 @@ class CertifiedSearch:
             point = None if self._budget.exhausted() else self._explored(total)
             if point is None:
                 return
-            if not point.excluded and self._incumbent.support is None and not self._is_part:
-                _ = self._dive(point, 0, 0) or self._dive(point, 0, 1)  # a selection first: the bound may take long
+            if not point.excluded and self._incumbent.support is None and not self._is_part and tries < _TRIES:
+                tries += 1  # a selection first: the bound may take long
+                _ = self._dive(point, 0, 0) or self._dive(point, 0, 1)
             if point.excluded:
                 high = min(high, total)
                 level = (point.value - point.model - boost * point.model) * point.cut.size
@@ -266,6 +273,11 @@ class CertifiedSearch:
         return found and self._target_gap > 0 and idle > _PATIENCE + self._improved_at
 
     @property
+    def _is_wide(self) -> bool:
+        """Whether selection and bound are so far apart that a unit of the bound is nothing."""
+        return self.upper_bound - self._incumbent.n_selected > _WIDE * self.upper_bound
+
+    @property
     def _floor(self) -> int:
         """Totals up to here need no proof: there is a selection, or none so small can be consistent."""
         return max(self._incumbent.n_selected, self._least)
@@ -341,41 +353,50 @@ class CertifiedSearch:
         return sorted(total.unsettled, key=lambda index: (-total.points[index].model, index))
 
     def _rise(self, effort: int, closeness: float = 0.0) -> None:
-        """Selections between the best one and the bound: down from the bound until one is found, then by halving."""
+        """Selections between the best one and the bound: one next to the bound, then by halving.
+
+        As long as there is no selection at all, it goes down from the bound by growing steps.
+        """
         failed, step = self.upper_bound + 1, max(1, int(_SLOW * self.upper_bound))
         size = max(min(self.upper_bound - step, self._reached), self._incumbent.n_selected + 1, self._least + 1)
         while size > self._incumbent.n_selected and not self._spent() and not self._find(size, effort):
             step *= 2
             failed, size = size, max(size - step, self._least + 1)
+            if self._incumbent.support is not None:
+                break
             if size == failed:
                 return
-        while failed - self._incumbent.n_selected > 1 + closeness * failed and not self._spent():
+        while not self._spent():
+            if failed - self._incumbent.n_selected <= 1 + (_WIDE / 2 if self._is_wide else closeness) * failed:
+                break
             size = (failed + self._incumbent.n_selected) // 2
             if not self._find(size, effort):
                 failed = size
 
     def _find(self, size: int, effort: int) -> bool:
-        """Look for a selection of a size at its most promising counts, and where gaps are wide at others, too."""
-        for point in self._points_of(size):
+        """Look for a selection of a size at its most promising counts, and where the gap is wide next to them."""
+        point = self._best_point(size)
+        for _ in range(_NEIGHBOURS):
             if point is None or point.model <= 0:
-                continue
+                return False
             if any(not self._spent() and self._dive(point, effort, turn) for turn in range(2 << effort)):
                 return True
+            if not self._is_wide or self._spent():
+                return False
+            self._columns.close(point, min(_PROGRAMS << (effort + 1), self._programs_left()))
+            if self._incumbent.n_selected >= size:
+                return True
+            point = self._solve_at(self._more_even(point.counts))
         return False
 
-    def _points_of(self, size: int) -> Iterator[Relaxed | None]:
-        """The relaxation where its margin is largest; with a wide gap at the shares of the best selection, and between.
-
-        Where few features of a class are best for the relaxation, whole ones often do not do.
-        """
-        yield self._best_point(size)
-        if self._incumbent.support is None or self.upper_bound - self._incumbent.n_selected <= _WIDE * self.upper_bound:
-            return
-        counts = self._problem.counts(self._incumbent.support)
-        shares = counts / counts.sum()
-        between = np.sqrt(shares * self._near)
-        for each in (shares, between / between.sum()):
-            yield None if self._spent() else self._solve_at(self._brancher.nearest(size, each))
+    def _more_even(self, counts: Integers) -> Integers:
+        """Counts with some more of the class that has fewest, and less of the one that has most."""
+        counts = counts.copy()
+        few, many = int(counts.argmin()), int(counts.argmax())
+        step = min(1 + int(counts[few]) // 8, int(self._brancher.sizes[few] - counts[few]), int(counts[many]) - 1)
+        counts[few] += step
+        counts[many] -= step
+        return counts
 
     def _dive(self, point: Relaxed, effort: int, turn: int) -> bool:
         """Round the relaxation at some counts and mend it."""
@@ -388,28 +409,30 @@ class CertifiedSearch:
         size = _WINDOWS[(effort + turn) % len(_WINDOWS)] * (1 if self._relaxation.is_small else 2)
         size = min(size, 1 + _DIVE_CELLS // self._problem.comparisons.other.size)
         base = round_to_counts(self._problem, point.mixture.x, point.counts, self._rng)
-        programs = min(_PROGRAMS * (effort + 1), self._programs_left())
         self._charged += _COOLING
-        return self._columns.dive(point, base, size, programs, self._rng)
+        programs = min(_PROGRAMS * (effort + 1), self._programs_left())
+        return self._columns.dive(point, base, size, programs, effort, self._rng)
 
     def _best_point(self, total: int) -> Relaxed | None:
         """The relaxation at the counts of a total where its margin is largest, as far as a few steps show."""
-        (counts, _), best = self._promising(total, self._brancher.nearest(total, self._near)), None
+        (counts, _), best = self._promising(total, self._brancher.nearest(total, self._near), to_round=True), None
         for _ in range(_REFINEMENTS):
             point = self._solve_at(counts)
             if point is None:
                 break
-            if best is None or point.model > best.model:
+            reach = point.model * _evenness(point.counts)
+            if best is None or reach > best.model * _evenness(best.counts):
                 best = point
             before = counts
-            counts, value = self._promising(total, counts)
-            if (counts == before).all() or value <= best.model + _WORTH_IT * abs(best.model):
+            counts, value = self._promising(total, counts, to_round=True)
+            margin = best.model * _evenness(best.counts)
+            if (counts == before).all() or value * _evenness(counts) <= margin + _WORTH_IT * abs(margin):
                 break
         if best is not None and best.model > 0:
             self._near = best.counts / best.counts.sum()
         return best
 
-    def _promising(self, total: int, near: Integers) -> tuple[Integers, float]:
+    def _promising(self, total: int, near: Integers, *, to_round: bool = False) -> tuple[Integers, float]:
         """Counts near some others at which the multipliers at hand leave the largest margin, and that margin."""
         if not self._recent or self._problem.n_classes > _FEW_CLASSES:
             return near, np.inf
@@ -427,7 +450,7 @@ class CertifiedSearch:
                         candidates.append(moved)
             tried = np.array(candidates)
             values = np.min([cut.values(tried) / cut.size for cut in self._recent if cut.size], axis=0)
-            chosen = int(values.argmax())
+            chosen = int((np.where(values > 0, values * _evenness(tried), values) if to_round else values).argmax())
             if chosen == 0 and step == 1:
                 return best, float(values[0])
             best, step = tried[chosen], step if chosen else step // 2
@@ -534,6 +557,12 @@ class CertifiedSearch:
             if tokens is not None:
                 total.closed[index] = tokens
             resisting += tokens is None
+
+
+def _evenness(counts: Integers) -> Floats:
+    """How little one feature does at some counts: a margin is the easier to keep in rounding the larger this is."""
+    evenness: Floats = 1.0 / (1.0 / counts).sum(axis=-1)
+    return evenness
 
 
 def _tokens(total: _Total, first: int) -> list[Token]:

@@ -14,7 +14,8 @@ import numpy as np
 from cobic.matrix import Bools, Floats, Integers
 
 _HOT, _COLD = (0.7, 2.5), 0.2  # τ in typical effects; where a cooling begins is drawn: no one τ suits all data
-_LEVELS, _STEPS = 20, 30
+# Values of τ, exchanges at each with the least effort, with the most: a slow cooling finds more than many fast ones.
+_LEVELS, _STEPS, _MOST_STEPS = 20, 60, 480
 _TENURE = 2  # steps for which a feature that has moved stays, up to twice that
 _REACH = 40.0  # typical effects above the worst margin: comparisons beyond do not matter
 _STEEPEST = 40.0  # exponents are kept within what float32 can hold
@@ -44,15 +45,23 @@ class Swaps:
         self._inside = inside
         self._places = [np.flatnonzero(classes == cls) for cls in np.unique(classes)]
 
-    def cool(self, rng: np.random.Generator) -> Bools | None:
-        """One cooling: which features are selected when all margins are positive; None if it does not come to that."""
+    def cool(self, rng: np.random.Generator, effort: int) -> Bools | None:
+        """One cooling: which features are selected when all margins are positive; None if it does not come to that.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            What makes two coolings differ.
+        effort : int
+            Each more makes it twice as slow.
+        """
         inside, margins = self._inside.copy(), self._margins.copy()
         stays = np.zeros(inside.size, dtype=np.int64)
         step = 0
         for tau in np.geomspace(rng.uniform(*_HOT), _COLD, _LEVELS):
             grown = np.exp(np.clip(self._effects / tau, -_STEEPEST, _STEEPEST)).astype(np.float32)
             shrunk = 1.0 / grown
-            for _ in range(_STEPS):
+            for _ in range(min(_STEPS << effort, _MOST_STEPS)):
                 if margins.min() > 0:
                     return inside
                 step += 1
