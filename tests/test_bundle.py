@@ -15,6 +15,7 @@ from cobic.certified import looks, search
 from cobic.certified.bundle import Bundle, whole_numbers
 from cobic.certified.coarse import quiet
 from cobic.certified.looks import Everything, Window, largest
+from cobic.certified.newton import LevelProjection, best_weights, projected
 from cobic.certified.programs import FeaturePrograms, round_to_counts
 from cobic.certified.quadratic import Admissible, least_of_model, nearest_below
 from cobic.certified.search import CertifiedSearch
@@ -100,6 +101,79 @@ def test_the_nearest_point_below_a_level_is_a_projection(admissible, seed):
         assert (near.ravel() - point) @ (other - point) <= 1e-5
 
 
+@pytest.mark.parametrize("width", [1, 2, 5])
+def test_multipliers_are_projected_sample_by_sample(width):
+    rng = np.random.default_rng(width)
+    points = rng.standard_normal((40, width))
+    found = projected(points)
+    assert found.min() >= 0
+    assert found.sum(axis=1).max() <= 1 + 1e-12
+    # Everything admissible lies on the other side of the tangent at the projection: it is enough to try the corners.
+    for corner in np.vstack([np.zeros(width), np.eye(width)]):
+        assert ((points - found) * (corner - found)).sum(axis=1).max() <= 1e-12
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_weights_of_a_step_are_as_good_as_can_be(seed):
+    rng = np.random.default_rng(seed)
+    cls = np.sort(np.append(rng.integers(0, 3, 9), [0, 1, 2]))
+    basis = rng.standard_normal((13, 20))
+    matrix, linear = basis @ basis.T, 3 * rng.standard_normal(13)
+    z = best_weights(matrix, linear, cls)
+    assert z[:-1].min() >= -1e-9
+    np.testing.assert_allclose(np.bincount(cls, z[:-1]), z[-1], atol=1e-9)
+    slope = linear - matrix @ z
+    # More or less of everything gains nothing, nor does any other piece in the place of one that has a weight.
+    assert slope @ z == pytest.approx(0.0, abs=1e-7)
+    best = np.array([slope[:-1][cls == each].max() for each in range(3)])
+    assert best.sum() + slope[-1] <= 1e-7
+    for each in range(3):
+        used = (cls == each) & (z[:-1] > 1e-7)
+        np.testing.assert_allclose(slope[:-1][used], best[each], atol=1e-6)
+
+
+@pytest.mark.parametrize("aim", [0.1, 0.5])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_next_point_is_the_nearest_at_which_the_model_is_down_to_the_level(seed, n_classes, aim):
+    rng = np.random.default_rng(seed)
+    y = np.arange(12) % n_classes
+    problem = cobic.Problem(rng.standard_normal((12, 3 * n_classes)), y, alpha=0.5, slack_penalty=2.0)
+    shape, cls = problem.comparisons.other.shape, np.repeat(np.arange(n_classes), 4)
+    counts, means = rng.integers(1, 9, cls.size).astype(float), rng.standard_normal((cls.size, 12))
+    program = LevelProjection(problem, cls, counts, means)
+    slopes = np.array(
+        [2.0 * (problem.comparisons.coefficients(of) * row[:, None]).ravel() for of, row in zip(cls, means)]
+    )
+    off = 2.0 * np.repeat(problem.alpha, shape[1])
+
+    def model(point):
+        heights = counts + slopes @ point.ravel()
+        return sum(heights[cls == each].max() for each in range(n_classes)) - off @ point.ravel()
+
+    # The least of the model by a linear program with a height for every class.
+    border = np.equal.outer(cls, np.arange(n_classes)).astype(float)
+    capped = np.kron(np.eye(12), np.ones(shape[1]))
+    least = linprog(
+        np.concatenate([-off, np.ones(n_classes)]),
+        A_ub=np.vstack([np.hstack([slopes, -border]), np.hstack([capped, np.zeros((12, n_classes))])]),
+        b_ub=np.concatenate([-counts, np.ones(12)]),
+        bounds=[(0, None)] * off.size + [(None, None)] * n_classes,
+    ).fun
+    near = projected(rng.random(shape))
+    best = model(near)
+    assert best > least
+    program.run(near, best, least, aim, program.normal(np.zeros(cls.size)), 0.0)
+    level = least + aim * (best - least)
+    assert program.point.min() >= 0
+    assert program.point.sum(axis=1).max() <= 1 + 1e-9
+    assert model(program.point) <= level + 0.101 * (best - level)
+    assert program.best[0] <= least + 1e-9
+    # It is the projection onto where its own pieces are as low as they are there: nothing nearer is.
+    mixed = program.total * (program.weights @ slopes - off)
+    np.testing.assert_allclose(projected(near - mixed.reshape(shape)), program.point, atol=1e-9)
+
+
 def relaxation_by_linprog(problem, counts):
     """The largest worst margin at some counts over all features at once."""
     columns, rows, limits = problem.n_features, [], []
@@ -162,7 +236,7 @@ def test_pieces_of_other_counts_are_real_selections_of_these(expression):
             here, here, lambda value, model, _: value - model <= 1e-4 * abs(value)
         )
         assert found.value == pytest.approx(cold.value, rel=1e-3)
-        for piece in relaxation._pieces:
+        for piece in relaxation.pieces._pieces:
             support = np.unpackbits(piece.packed, count=expression.n_features).astype(bool)
             np.testing.assert_array_equal(expression.counts(support), here)
             np.testing.assert_allclose(piece.sums, expression.sums(support.astype(float)), rtol=1e-9)

@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 import cobic
 from cobic.budget import Budget, Incumbent
-from cobic.certified import bounds, branching, coarse, columns, search, soft, tangents
-from cobic.certified.aggregated import AggregatedRelaxation
+from cobic.certified import bounds, branching, class_pieces, coarse, columns, looks, search
 from cobic.certified.bounds import Cut, RangeMaxima
 from cobic.certified.bundle import Bundle
 from cobic.certified.columns import ColumnSearch
 from cobic.certified.programs import FeaturePrograms, round_to_counts
-from cobic.certified.soft_lp import SoftRelaxation
 from cobic.repair import climb_in_batches
 from oracle import Oracle
 from strategies import TAME, instances, margins
@@ -35,21 +34,18 @@ def programs(problem, budget=None):
     return FeaturePrograms(problem, budget, Bundle(problem, budget))
 
 
-def nobody(problem):
-    return np.zeros(problem.n_features, dtype=bool)
-
-
 @pytest.fixture
-def aggregate(monkeypatch):
-    """Rows that add up samples, and features moved in batches, however small the data are."""
-    monkeypatch.setattr(soft, "_MANY_SAMPLES", 0)
+def as_if_large(monkeypatch):
+    """Looks at everything, few pieces, and features moved in batches, however small the data are."""
+    monkeypatch.setattr(looks, "_FEW_CELLS", 0)
+    monkeypatch.setattr(class_pieces, "_FEWEST", 2)
+    monkeypatch.setattr(class_pieces, "_MOST", 2)
     monkeypatch.setattr("cobic.repair._LARGE", 0)
-    monkeypatch.setattr(tangents, "_GROUPS", 3)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
 @given(data=st.data(), instance=instances(values=TAME, max_features=7), price=PRICES)
-def test_rows_that_add_up_samples_lead_to_the_optimum_of_brute_force(aggregate, data, instance, price):
+def test_what_large_data_take_leads_to_the_optimum_of_brute_force(as_if_large, data, instance, price):
     X, y = instance
     alpha, beta = data.draw(margins(len(y)))
     check_against_brute_force(X, y, price, alpha=alpha, beta=beta)
@@ -57,7 +53,7 @@ def test_rows_that_add_up_samples_lead_to_the_optimum_of_brute_force(aggregate, 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
 @given(case=constrained(), price=PRICES)
-def test_they_do_with_constraints(aggregate, case, price):
+def test_it_does_with_constraints(as_if_large, case, price):
     X, y, fixed_in, fixed_out, groups = case
     check_against_brute_force(X, y, price, fixed_in=fixed_in, fixed_out=fixed_out, groups=groups)
 
@@ -73,33 +69,53 @@ def noisy(request):
     return problem.softened(3 * problem.slack_penalty)
 
 
-@pytest.mark.parametrize("share", [0.9, 0.97])
-def test_rows_that_add_up_samples_reach_the_cost_of_a_row_for_each(noisy, share):
-    counts = np.maximum(1, (share * noisy.feature_class_sizes).astype(int))
-    found = []
-    budget = no_limit(noisy)
-    for relaxation in (SoftRelaxation(noisy, budget), AggregatedRelaxation(noisy, budget, tangents.Tangents(noisy))):
-        relaxation.tolerance = 1e-6
-        solution = relaxation.minimise_violation(counts, nobody(noisy), nobody(noisy))
-        found.append(float(solution.cut.values(counts[None, :])[0]))
-        assert noisy.counts(solution.x > 0).min() > 0
-        np.testing.assert_allclose(
-            [solution.x[noisy.feature_classes == cls].sum() for cls in range(noisy.n_classes)], counts, rtol=1e-9
+def violation_by_linprog(problem, counts):
+    """The least total violation at some counts over all features at once, a row for every comparison."""
+    n_features, n_samples = problem.n_features, problem.n_samples
+    everything = problem.columns(np.arange(n_features))
+    rows, limits = [], []
+    for place in range(problem.comparisons.other.shape[1]):
+        weights = np.stack(
+            [problem.comparisons.coefficients(cls)[:, place] for cls in range(problem.n_classes)], axis=1
         )
-    assert found[0] < -1.0
-    assert found[1] == pytest.approx(found[0], rel=1e-5)
+        rows.append(np.hstack([-(everything * (weights / counts)[:, problem.feature_classes]), -np.eye(n_samples)]))
+        limits.append(-problem.alpha)
+    equal = np.equal.outer(np.arange(problem.n_classes), problem.feature_classes).astype(float)
+    return linprog(
+        np.concatenate([np.zeros(n_features), np.ones(n_samples)]),
+        A_ub=np.vstack(rows),
+        b_ub=np.concatenate(limits),
+        A_eq=np.hstack([equal, np.zeros((problem.n_classes, n_samples))]),
+        b_eq=counts,
+        bounds=[(0, 1)] * n_features + [(0, None)] * n_samples,
+    ).fun
 
 
-def test_rows_found_at_some_counts_serve_at_others(noisy):
-    found = tangents.Tangents(noisy)
-    relaxation = AggregatedRelaxation(noisy, no_limit(noisy), found)
-    relaxation.tolerance = 0.01
-    looks = []
+@pytest.mark.parametrize("share", [0.9, 0.97])
+def test_the_bundle_reaches_the_cost_of_a_linear_program_with_a_row_for_each_sample(noisy, share):
+    counts = np.maximum(1, (share * noisy.feature_class_sizes).astype(int))
+    wanted = counts.sum() - noisy.slack_penalty * violation_by_linprog(noisy, counts)
+    relaxed = Bundle(noisy, no_limit(noisy)).minimise(counts, counts, lambda value, model, _: value - model <= 1e-4)
+    proven = float(relaxed.cut.objective_bounds(counts[None, :], counts[None, :])[0])
+    assert wanted < counts.sum() - 1.0
+    assert relaxed.model <= wanted + 1e-6
+    assert wanted - 1e-6 <= proven <= wanted + 2e-4
+    x = relaxed.mixture.x
+    np.testing.assert_allclose([x[members].sum() for members in noisy.features_of_class], counts, rtol=1e-9)
+    mixed = noisy.comparisons.margins(noisy.sums(x) / counts)
+    np.testing.assert_allclose(relaxed.margins, mixed.ravel(), atol=1e-9 * np.abs(mixed).max())
+    cost = noisy.slack_penalty * np.maximum(-mixed.min(axis=1), 0.0).sum()
+    assert relaxed.model == pytest.approx(counts.sum() - cost, abs=1e-6)
+
+
+def test_pieces_found_at_some_counts_serve_at_others(noisy):
+    budget = no_limit(noisy)
+    relaxation, looked = Bundle(noisy, budget), []
     for less in (10, 9, 8):
-        before = found._round
-        relaxation.minimise_violation(noisy.feature_class_sizes - less, nobody(noisy), nobody(noisy))
-        looks.append(found._round - before)
-    assert looks[0] > 2 * max(looks[1:])
+        before, counts = budget.lps, noisy.feature_class_sizes - less
+        relaxation.minimise(counts, counts, lambda value, model, _: value - model <= 1.0)
+        looked.append(budget.lps - before)
+    assert looked[0] > 2 * max(looked[1:])
 
 
 def test_features_moved_in_batches_raise_the_objective(noisy):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cobic.certified.class_pieces import most_pieces, piece_size
 from cobic.dataset import Dataset
 from cobic.errors import InputError, LargeDataWarning
 from cobic.io.sizes import NUMBER, Stored, stored
@@ -21,7 +22,6 @@ _PER_FEATURE_AND_CLASS = 100
 _PER_SAMPLE_AND_CLASS = 1000
 _PER_ENTRY, _MOST_ENTRIES = 60, 1 << 22  # of the linear program
 _IN_PLAY = 500  # features in it, where all would be too many entries
-_FEWEST_ROWS, _MOST_ROWS, _ALL_ROWS, _ALL_SETS = 32, 600, 1 << 27, 1 << 27  # of soft margins
 _SHARE_OF_COLUMNS, _MOST_OF_COLUMNS = 0.3, 1 << 28  # features that are kept at hand
 
 
@@ -111,7 +111,7 @@ def estimate_memory(data: Any, *, n_classes: int = 2) -> MemoryEstimate:
     size = _bytes_of(data)
     shape = (int(n_samples), int(n_features))
     stored_size = size or shape[0] * shape[1] * 4
-    work = _solving(*shape, n_classes, stored_size) + (_soft(shape[1]) if soft else 0)
+    work = _solving(*shape, n_classes, stored_size) + (_soft(*shape, n_classes) if soft else 0)
     return MemoryEstimate(shape, size, 0, size + work, available())
 
 
@@ -279,10 +279,10 @@ def _solving(n_samples: int, n_features: int, n_classes: int, size: int) -> int:
     return int(_SOLVING + _PER_ENTRY * entries + columns + vectors)
 
 
-def _soft(n_features: int) -> int:
-    """What soft margins take besides: rows with an entry per feature, and sets of features."""
-    rows = min(max(_ALL_ROWS, _FEWEST_ROWS * NUMBER * n_features), _MOST_ROWS * NUMBER * n_features)
-    return int(rows + min(_ALL_SETS, _MOST_ROWS * 4 * n_features))
+def _soft(n_samples: int, n_features: int, n_classes: int) -> int:
+    """What soft margins take besides: sets of features with their means, which the small programs hold once more."""
+    shape = (n_samples, n_features, n_classes)
+    return 2 * most_pieces(*shape) * piece_size(*shape)
 
 
 def _bytes_of(data: Any) -> int:

@@ -17,8 +17,9 @@ import numpy as np
 
 from cobic.budget import Budget
 from cobic.certified.bounds import Cut
-from cobic.certified.bundle import Bundle, Mixture, Relaxed, whole_numbers
+from cobic.certified.bundle import Bundle, Relaxed, whole_numbers
 from cobic.certified.looks import RunningSums, Window, class_sums, largest
+from cobic.certified.pieces import Mixture
 from cobic.lp import LpSolver
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem

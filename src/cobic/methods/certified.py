@@ -31,7 +31,7 @@ from cobic.repair import climb, climb_in_batches, grow, is_large, raise_margin, 
 
 _STARTING_PROGRAMS = 8
 _PROGRAMS = 100_000
-_SOFT_PROGRAMS = 400
+_SOFT_PROGRAMS = 4000
 _MOVES = 100  # from there linear programs lead on faster than single moves do
 # The linear program of the fixed point holds all comparisons and features: beyond this it is not worth its memory.
 _DENSE_CELLS = 1 << 22
@@ -57,7 +57,7 @@ def solve(
     rng : numpy.random.Generator
         What makes repeated searches for a selection differ.
     max_programs : int, optional
-        How many linear programs and looks at the data there may be, 100000 by default (400 with soft margins). Where
+        How many linear programs and looks at the data there may be, 100000 by default (4000 with soft margins). Where
         they are spent before selection and bound meet, the result is ``"feasible"`` with the gap that is left.
     target_gap : float, default=1e-4
         How far selection and bound may be apart for the search to stop, as a share of the bound (with soft margins: of
