@@ -501,7 +501,13 @@ class Problem:
     def _order_by_value(self) -> Integers:
         """Features sorted by their values in the first few samples, then by a fingerprint of all of them."""
         keys = self.matrix.rows(np.arange(min(4, self.n_samples)))
-        return np.lexsort((self.matrix.fingerprints(), *keys))
+        order: Integers = np.argsort(keys[-1], kind="stable")
+        same = np.diff(keys[-1][order]) == 0
+        tied = np.append(same, False) | np.append(False, same)
+        if tied.any():  # the other keys are for these only
+            among = order[tied]
+            order[tied] = among[np.lexsort((self.matrix.fingerprints()[among], *keys[:, among]))]
+        return order
 
     def _exact_class_means(self, features: Integers) -> list[tuple[int, list[Fraction]]]:
         """Class means of a few features, as rationals."""

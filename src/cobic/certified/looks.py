@@ -17,6 +17,7 @@ from cobic.problem import Problem
 
 _FEW_CELLS = 1 << 22  # 32 MB: a window may hold all features
 _WINDOW_CELLS = 1 << 20  # 8 MB: it stays in the cache from one look to the next
+_PART = 12  # of the features: with fewer in a window, where data are large, most looks would still be at everything
 _EDGE = 0.05  # of a window: a threshold nearer to its edge is not well inside
 _DIVE_CELLS = 1 << 22  # 32 MB
 _LEAST_WINDOW = 1 << 11  # features: with fewer in it most would not stay outside
@@ -183,7 +184,7 @@ class Window:
         if problem.n_samples * problem.n_features <= _FEW_CELLS:
             return problem.n_features
         size = _WINDOW_CELLS // problem.n_samples
-        return size if size >= _LEAST_WINDOW else 0
+        return max(size, problem.n_features // _PART) if size >= _LEAST_WINDOW else 0
 
     @staticmethod
     def size_for_dives(problem: Problem) -> int:

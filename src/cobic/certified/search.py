@@ -37,7 +37,10 @@ _DIVE_CELLS = 1 << 21  # effects of features on comparisons in a dive: 16 MB
 _MAX_OPEN = 60  # counts left open by multipliers: with more, trees would not settle them all
 _FEW_CLASSES = 6  # boxes of counts of more classes have no end
 _SLOW = 5e-4  # of the features: where a bound falls by less at a time, it is time to look for selections
+_MANY_TOTALS, _CLOSER = 50, 0.25  # totals that are not told apart at first; what is left of these the next time
+_OF_A_PART = 2e-3  # of the features: by more the bound of a part differs from that of the whole
 _BOOST = 0.5  # of the margin that is missing
+_INSIDE = 0.1  # of the way between two totals: the next one is not closer to either
 _APPROACHES, _STEP = 30, 2e-3  # relaxations on the way to the bound, and by how much of a total to go up at first
 _TRIES = 2  # of these at which a selection is looked for
 _MOVES, _MANY_COMPARISONS = 60, 5000  # of a repair, which is better than dives where comparisons are many
@@ -141,13 +144,24 @@ class CertifiedSearch:
         for effort in range(_MOST_EFFORT):
             if self._spent():
                 return
-            if effort == 0:  # where features are many, first a selection roughly, then the bound closely
-                self._rise(effort, _SLOW)
-                self._find_bound((self._floor + self.upper_bound) // 2)
+            if effort == 0:
+                self._close_in()
+            before = self._incumbent.n_selected
             self._rise(effort)
+            if self._is_wide and self._incumbent.n_selected > before:
+                continue  # more selections are worth more than a bound that is lower by a unit
             for _ in range(_UNITS << effort):
-                if self._is_wide or self._spent() or not self._lower_bound(effort):
+                if self._spent() or not self._lower_bound(effort):
                     break
+
+    def _close_in(self) -> None:
+        """Selections and the bound in turn, where features are many roughly at first, then more and more closely."""
+        closeness = _SLOW
+        while closeness > CLOSENESS and not self._spent():
+            self._rise(0, closeness)
+            many = closeness * self.upper_bound > _MANY_TOTALS
+            closeness = max(closeness * _CLOSER, CLOSENESS) if many else CLOSENESS
+            self._find_bound((self._floor + self.upper_bound) // 2, closeness)
 
     def _begin(self, beginning: Beginning) -> None:
         """Find the bound, roughly, from somewhere near it."""
@@ -156,7 +170,7 @@ class CertifiedSearch:
             self._near = beginning.amounts / beginning.amounts.sum()
         if beginning.multipliers is not None:
             self._relaxation.start_from(beginning.multipliers)
-        self._relaxation.closeness = _SLOW
+        self._relaxation.closeness = self._roughly
         self._approach(total)
         if not self._budget.exhausted() and not self._is_part:
             self._exclude_from(self._problem.n_selectable + 1, None)
@@ -169,10 +183,11 @@ class CertifiedSearch:
     def _approach(self, total: int) -> None:
         """Come near the largest total at which the relaxation has a solution, from both sides.
 
-        Multipliers that exclude some counts say how many features must go at least; the model says how many are enough.
-        In between the next relaxation is solved.
+        Multipliers that exclude some counts say how many features must go at least, and the model how many are enough;
+        between totals with a solution and without one, the next one is where their margins point to.
         """
         low, high, step, tries = self._floor, self._problem.n_selectable + 1, _STEP, 0
+        margin_low, margin_high = 0.0, 0.0
         # With many classes the counts are a guess, and each step would be too short.
         boost = _BOOST if self._problem.n_classes > _FEW_CLASSES else 0.0
         for _ in range(_APPROACHES):
@@ -184,7 +199,7 @@ class CertifiedSearch:
                 tries += 1  # a selection first: the bound may take long
                 _ = self._dive(point, 0, 0) or self._dive(point, 0, 1)
             if point.excluded:
-                high = min(high, total)
+                high, margin_high = min(high, total), point.value
                 level = (point.value - point.model - boost * point.model) * point.cut.size
                 boost *= 2
                 enough = self._brancher.fewer(point.cut, point.counts, level)
@@ -194,10 +209,18 @@ class CertifiedSearch:
                 if self._problem.n_classes > _FEW_CLASSES:  # else earlier multipliers tell more about the shares
                     self._near = enough / total
             else:
-                low = self._reached = max(low, total)
-            if high - low <= 1 + _SLOW * high:
+                low, margin_low = max(low, total), point.value
+                self._reached = low
+            if high - low <= 1 + self._roughly * high:
                 return
-            if not point.excluded or not low < total < high:
+            if point.excluded and low < total < high:
+                if margin_low > 0 and not self._is_part and self.upper_bound == self._problem.n_selectable:
+                    self._exclude_from(self.upper_bound + 1, None)  # a rough bound already
+                continue
+            if margin_low > 0 > margin_high:
+                share = np.clip(margin_low / (margin_low - margin_high), _INSIDE, 1 - _INSIDE)
+                total = int(np.clip(low + share * (high - low), low + 1, high - 1))
+            else:
                 total = min((low + high) // 2, low + 1 + int(step * low))
                 step *= 2
 
@@ -273,6 +296,11 @@ class CertifiedSearch:
         return found and self._target_gap > 0 and idle > _PATIENCE + self._improved_at
 
     @property
+    def _roughly(self) -> float:
+        """How closely to approach the bound, of the features; that of a part is not the same share anyway."""
+        return _OF_A_PART if self._is_part else _SLOW
+
+    @property
     def _is_wide(self) -> bool:
         """Whether selection and bound are so far apart that a unit of the bound is nothing."""
         return self.upper_bound - self._incumbent.n_selected > _WIDE * self.upper_bound
@@ -282,22 +310,23 @@ class CertifiedSearch:
         """Totals up to here need no proof: there is a selection, or none so small can be consistent."""
         return max(self._incumbent.n_selected, self._least)
 
-    def _find_bound(self, guess: int) -> None:
-        """Bracket the smallest total that multipliers exclude.
+    def _find_bound(self, guess: int, closeness: float) -> None:
+        """Bracket the smallest total that multipliers exclude, up to a share of the features.
 
         Multipliers found at one total exclude, as a rule, smaller ones, too: the smallest of them is the next guess, as
         in Newton's method. Where that leads on slowly, by growing steps, then by halving.
         """
         low, high = self._floor, self.upper_bound + 1
         high = self._exclude_from(high, self._excluded.get(high))
-        probe, step, bracketed = guess + 1, 1, False
-        while high - low > 1 + CLOSENESS * high and not self._done():
+        least = 1 + int(closeness * high)
+        probe, step, bracketed = guess + 1, least, False
+        while high - low > 1 + closeness * high and not self._done():
             probe = min(max(probe, low + 1), high - 1)
             slice_ = self._settle_from(probe)
             if slice_.excluded:
                 high, step = self._exclude_from(probe, slice_), 2 * step
             else:
-                low, bracketed, step = probe, True, 1
+                low, bracketed, step = probe, True, least
                 if slice_.open_points:
                     counts = slice_.open_points[0].counts
                     self._near = counts / counts.sum()
@@ -358,7 +387,7 @@ class CertifiedSearch:
         As long as there is no selection at all, it goes down from the bound by growing steps.
         """
         failed, step = self.upper_bound + 1, max(1, int(_SLOW * self.upper_bound))
-        size = max(min(self.upper_bound - step, self._reached), self._incumbent.n_selected + 1, self._least + 1)
+        size = max(min(self.upper_bound - step, self._reached), self._least + 1)
         while size > self._incumbent.n_selected and not self._spent() and not self._find(size, effort):
             step *= 2
             failed, size = size, max(size - step, self._least + 1)
@@ -379,7 +408,7 @@ class CertifiedSearch:
         for _ in range(_NEIGHBOURS):
             if point is None or point.model <= 0:
                 return False
-            if any(not self._spent() and self._dive(point, effort, turn) for turn in range(2 << effort)):
+            if any(not self._spent() and self._dive(point, effort, turn) for turn in range(2 + (1 << effort) // 2)):
                 return True
             if not self._is_wide or self._spent():
                 return False
@@ -481,7 +510,7 @@ class CertifiedSearch:
         known = self._settle(total, _MAX_OPEN)
         ranked = self._ranked(known)
         if known.slice.complete and not known.excluded:
-            for turn in range((1 << effort) // 2 if ranked else 0):
+            for turn in range(1 << effort if ranked else 0):
                 if self._spent() or self._dive(known.points[ranked[turn % min(len(ranked), _POINTS)]], effort, turn):
                     return None
             self._close(known, ranked, _PROGRAMS << effort, max(3, len(ranked) // 3))
