@@ -37,8 +37,8 @@ _DIVE_CELLS = 1 << 21  # effects of features on comparisons in a dive: 16 MB
 _MAX_OPEN = 60  # counts left open by multipliers: with more, trees would not settle them all
 _FEW_CLASSES = 6  # boxes of counts of more classes have no end
 _SLOW = 5e-4  # of the features: where a bound falls by less at a time, it is time to look for selections
-_MANY_TOTALS, _CLOSER = 50, 0.25  # totals that are not told apart at first; what is left of these the next time
-_OF_A_PART = 2e-3  # of the features: by more the bound of a part differs from that of the whole
+_MANY_TOTALS, _CLOSER = 10, 0.25  # totals that are not told apart at first; what is left of these the next time
+_OF_A_PART = 4e-3  # of the features: by more the bound of a part differs from that of the whole
 _BOOST = 0.5  # of the margin that is missing
 _INSIDE = 0.1  # of the way between two totals: the next one is not closer to either
 _APPROACHES, _STEP = 30, 2e-3  # relaxations on the way to the bound, and by how much of a total to go up at first
@@ -155,13 +155,16 @@ class CertifiedSearch:
                     break
 
     def _close_in(self) -> None:
-        """Selections and the bound in turn, where features are many roughly at first, then more and more closely."""
+        """The bound and selections in turn, where features are many roughly at first, then more and more closely."""
         closeness = _SLOW
-        while closeness > CLOSENESS and not self._spent():
+        while not self._spent():
+            middle = (self._floor + self.upper_bound) // 2
+            self._find_bound(min(middle, self._reached + int(closeness * middle)), closeness)
+            if closeness <= CLOSENESS:
+                return
             self._rise(0, closeness)
             many = closeness * self.upper_bound > _MANY_TOTALS
             closeness = max(closeness * _CLOSER, CLOSENESS) if many else CLOSENESS
-            self._find_bound((self._floor + self.upper_bound) // 2, closeness)
 
     def _begin(self, beginning: Beginning) -> None:
         """Find the bound, roughly, from somewhere near it."""
@@ -209,7 +212,7 @@ class CertifiedSearch:
                 if self._problem.n_classes > _FEW_CLASSES:  # else earlier multipliers tell more about the shares
                     self._near = enough / total
             else:
-                low, margin_low = max(low, total), point.value
+                low, margin_low = max(low, total, self._floor), point.value
                 self._reached = low
             if high - low <= 1 + self._roughly * high:
                 return
@@ -336,14 +339,19 @@ class CertifiedSearch:
 
     def _exclude_from(self, total: int, slice_: Slice | None) -> int:
         """Take the smallest total that multipliers exclude as the bound; it is at most one that is excluded anyway."""
+        if slice_ is not None:
+            self._exclude(total, slice_)
         least = self._brancher.least_excluded(total, or_more=self._or_more)
         lower = self._settle_from(least) if least < total else None
-        if lower is not None and lower.excluded:
-            total, slice_ = least, lower
-        if slice_ is not None:
-            self._excluded[total] = slice_
-            self._lower_bound_to(total - 1)
-        return total
+        if lower is None or not lower.excluded:
+            return total
+        self._exclude(least, lower)
+        return least
+
+    def _exclude(self, total: int, slice_: Slice) -> None:
+        """Take a total that multipliers exclude as the bound."""
+        self._excluded[total] = slice_
+        self._lower_bound_to(total - 1)
 
     def _settle_from(self, total: int) -> Slice:
         """Settle a total and all above it."""
