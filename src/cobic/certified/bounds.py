@@ -97,6 +97,10 @@ class Cut:
             self._means = [self._means[cls][skip:].copy() for cls, skip in enumerate(least - self._first)]
             self._first, self._tables = least, {}
 
+    def reaches(self, counts: Integers) -> bool:
+        """Whether v at some counts takes no pass over the data."""
+        return bool((counts >= self._first).all())
+
     def means(self, cls: int, least: int) -> tuple[int, Floats]:
         """P_r for a class from some count on, which is at most `least`: that count, and P_r there and beyond."""
         if least < self._first[cls]:

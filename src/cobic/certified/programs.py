@@ -75,8 +75,7 @@ class FeaturePrograms:
             Go on to the optimum if that takes few programs.
         """
         few = self._sample.size <= _MANY_ROWS
-        moved = np.inf if self._last is None else float(np.abs(self._last - counts).sum()) / self._problem.n_features
-        self._last = counts
+        moved, self._last = self.moved(counts), counts
         window = self._bundle.window_for(counts) if few else None
         small = self._sample.size * self._problem.n_features <= _FEW_CELLS
         near = moved <= (_NEAR if window is None or not window.is_complete else _NOT_FAR)
@@ -92,6 +91,14 @@ class FeaturePrograms:
         if window is None or not (window.is_complete or self._bundle.is_close):
             return relaxed
         return self._by_programs(relaxed, window, counts, relaxed.cut.multipliers, closely=True) or relaxed
+
+    def moved(self, counts: Integers) -> float:
+        """How far some counts are from the last ones, as a share of the features."""
+        return np.inf if self._last is None else float(np.abs(self._last - counts).sum()) / self._problem.n_features
+
+    def start_from(self, multipliers: Integers) -> None:
+        """Begin the next relaxation with some multipliers."""
+        self._bundle.start_from(multipliers)
 
     def _by_programs(
         self, relaxed: Relaxed | None, window: Window, counts: Integers, whole: Integers, *, closely: bool

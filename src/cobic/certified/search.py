@@ -320,29 +320,32 @@ class CertifiedSearch:
         in Newton's method. Where that leads on slowly, by growing steps, then by halving.
         """
         low, high = self._floor, self.upper_bound + 1
-        high = self._exclude_from(high, self._excluded.get(high))
+        high = self._exclude_from(high, self._excluded.get(high), closeness)
         least = 1 + int(closeness * high)
         probe, step, bracketed = guess + 1, least, False
         while high - low > 1 + closeness * high and not self._done():
             probe = min(max(probe, low + 1), high - 1)
             slice_ = self._settle_from(probe)
             if slice_.excluded:
-                high, step = self._exclude_from(probe, slice_), 2 * step
+                high, step = self._exclude_from(probe, slice_, closeness), 2 * step
             else:
                 low, bracketed, step = probe, True, least
                 if slice_.open_points:
                     counts = slice_.open_points[0].counts
                     self._near = counts / counts.sum()
-                high = self._exclude_from(high, None)
+                high = self._exclude_from(high, None, closeness)
             low = max(low, self._floor)
             probe = max(high - step, (low + high) // 2) if bracketed else high - step
 
-    def _exclude_from(self, total: int, slice_: Slice | None) -> int:
-        """Take the smallest total that multipliers exclude as the bound; it is at most one that is excluded anyway."""
+    def _exclude_from(self, total: int, slice_: Slice | None, closeness: float = 0.0) -> int:
+        """Take the smallest total that multipliers exclude as the bound; it is at most one that is excluded anyway.
+
+        A total that is lower by less than a share of the features is not worth the relaxations that it may take.
+        """
         if slice_ is not None:
             self._exclude(total, slice_)
         least = self._brancher.least_excluded(total, or_more=self._or_more)
-        lower = self._settle_from(least) if least < total else None
+        lower = self._settle_from(least) if total - least > closeness * total else None
         if lower is None or not lower.excluded:
             return total
         self._exclude(least, lower)
