@@ -177,11 +177,24 @@ class CertifiedSearch:
         self._approach(total)
         if not self._budget.exhausted() and not self._is_part:
             self._exclude_from(self._problem.n_selectable + 1, None)
-        if self._incumbent.support is None and self.upper_bound and not self._is_part:
-            without = self._problem.with_margins(0.0, self._problem.beta)
-            for support in selections_with_large_margins(without, self._budget)[1]:
-                self._incumbent.offer(support)
         self._relaxation.closeness = CLOSENESS
+        if self._incumbent.support is None and self.upper_bound and not self._is_part:
+            self._begin_small()
+
+    def _begin_small(self) -> None:
+        """A selection where none was found on the way to the bound: next to it, or a small one with a large margin.
+
+        Where features are many, relaxations at small counts would take as long as the way down from the bound.
+        """
+        if not self._relaxation.is_small:
+            self._rise(0, _SLOW)
+            return
+        point = self._best_point(max(min(self.upper_bound - 1, self._reached), self._least + 1))
+        if point is not None and point.model > 0 and any(self._dive(point, 0, turn) for turn in range(_TRIES)):
+            return
+        without = self._problem.with_margins(0.0, self._problem.beta)
+        for support in selections_with_large_margins(without, self._budget)[1]:
+            self._incumbent.offer(support)
 
     def _approach(self, total: int) -> None:
         """Come near the largest total at which the relaxation has a solution, from both sides.
@@ -198,7 +211,7 @@ class CertifiedSearch:
             point = None if self._budget.exhausted() else self._explored(total)
             if point is None:
                 return
-            if not point.excluded and self._incumbent.support is None and not self._is_part and tries < _TRIES:
+            if point.model > 0 and self._incumbent.support is None and not self._is_part and tries < _TRIES:
                 tries += 1  # a selection first: the bound may take long
                 _ = self._dive(point, 0, 0) or self._dive(point, 0, 1)
             if point.excluded:
