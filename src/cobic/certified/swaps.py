@@ -15,7 +15,7 @@ from cobic.matrix import Bools, Floats, Integers
 
 _HOT, _COLD = (0.7, 2.5), 0.2  # τ in typical effects; where a cooling begins is drawn: no one τ suits all data
 # Values of τ, exchanges at each with the least effort, with the most: a slow cooling finds more than many fast ones.
-_LEVELS, _STEPS, _MOST_STEPS = 20, 60, 240
+_LEVELS, _STEPS, _MOST_STEPS = 20, 60, 120
 _TENURE = 2  # steps for which a feature that has moved stays, up to twice that
 _REACH = 40.0  # typical effects above the worst margin: comparisons beyond do not matter
 _STEEPEST = 40.0  # exponents are kept within what float32 can hold
