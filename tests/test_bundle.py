@@ -442,6 +442,17 @@ def test_a_margin_is_found_where_a_small_selection_bears_it(expression, share):
     assert result.n_selected >= largest.support.sum()
 
 
+def test_counts_are_made_even_only_as_far_as_required_features_allow(expression):
+    required = expression.features_of_class[0][:-2]
+    problem = cobic.Problem(expression.matrix.columns(np.arange(400)), expression.labels, fixed_in=required)
+    search_ = CertifiedSearch(problem, *quiet(problem, no_limit(problem)), np.random.default_rng(0), max_programs=1)
+    counts = np.array([required.size + 1, 3, 4])
+    for _ in range(3):
+        counts = search_._more_even(counts)
+        assert (counts >= problem.required_sizes).all()
+    assert counts[0] == required.size
+
+
 def test_counts_are_made_even_within_what_the_classes_have(expression):
     search_ = CertifiedSearch(
         expression, *quiet(expression, no_limit(expression)), np.random.default_rng(0), max_programs=1

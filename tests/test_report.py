@@ -17,7 +17,7 @@ from cobic.report import views
 from cobic.report.curve import Curve
 from cobic.report.page import render, script_json
 from cobic.report.story import Story
-from cobic.report.words import answer_sentence
+from cobic.report.words import answer_sentence, proven_line
 
 EVIL = [
     "<script>alert(1)</script>",
@@ -519,3 +519,14 @@ def test_select_can_write_the_report_alone(answer, tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
     assert main(command) == 2
     assert "--force" in capsys.readouterr().err
+
+
+def test_a_gap_says_how_to_go_on_only_where_that_is_true(solved):
+    _, problem, result = solved
+    left = replace(result, status=cobic.Status.FEASIBLE, upper_bound=result.n_selected + 1)
+    assert left.upper_bound < problem.n_selectable
+    assert proven_line(problem, replace(left, reason="(target_gap=0 goes on)")).endswith("; --gap 0 goes on.")
+    assert proven_line(problem, replace(left, stopped_by="time limit")).endswith("; more time may close it.")
+    for other in (replace(left, stopped_by="interrupt"), replace(left, reason="spent (raise max_programs)")):
+        assert "goes on" not in proven_line(problem, other)
+        assert "more time" not in proven_line(problem, other)

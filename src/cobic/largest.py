@@ -130,22 +130,7 @@ def _beta_bound(problem: Problem, low: float, budget: Budget) -> float:
 
 
 def selections_with_large_margins(problem: Problem, budget: Budget) -> tuple[float, list[Bools]]:
-    """A bound on the worst margin, and selections with a large one: small ones first, then larger and larger ones.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    budget : Budget
-        When to stop.
-
-    Returns
-    -------
-    bound : float
-        No selection has a larger worst margin.
-    selections : list of ndarray of bool
-        The selections.
-    """
+    """A bound on the worst margin, and selections with a large one: small ones first, then larger and larger ones."""
     programs = FeaturePrograms(problem, budget, Bundle(problem, budget))
     least, sizes = np.maximum(problem.required_sizes, 1), problem.feature_class_sizes
     bound, candidates, factor = np.inf, [], 1

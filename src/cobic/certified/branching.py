@@ -22,7 +22,7 @@ _FEW_NODES = 400
 _MANY_NODES = 20_000
 _MANY_FEATURES = 20_000
 _SMALL_PARTS = 4096
-_FAR, _RECENT = 0.02, 10  # of the features: then not the last multipliers are the best to begin with, but one of these
+_FAR, _LATEST = 0.02, 10  # of the features: then not the last multipliers are the best to begin with, but one of these
 
 
 @dataclass
@@ -223,10 +223,11 @@ class Brancher:
 
     def _visit(self, work: "_Work", point: Integers) -> bool:
         """Solve the relaxation at a point; False if the budget ran out."""
-        known = [cut for cut in self.cuts[-_RECENT:] if cut.size and cut.reaches(point)]
-        if known and self._relaxation.moved(point) > _FAR:
-            best = min(known, key=lambda cut: float(cut.values(point[None, :])[0]) / cut.size)
-            self._relaxation.start_from(best.multipliers)
+        if self._relaxation.moved(point) > _FAR:
+            known = [cut for cut in self.cuts[-_LATEST:] if cut.size and cut.reaches(point)]
+            if known:
+                best = min(known, key=lambda cut: float(cut.values(point[None, :])[0]) / cut.size)
+                self._relaxation.start_from(best.multipliers)
         solution = self._relaxation.solve(point)
         if solution is None:
             return False

@@ -439,14 +439,16 @@ class CertifiedSearch:
             self._columns.close(point, min(_PROGRAMS << (effort + 1), self._programs_left()))
             if self._incumbent.n_selected >= size:
                 return True
-            point = self._solve_at(self._more_even(point.counts))
+            counts = self._more_even(point.counts)
+            point = None if (counts == point.counts).all() else self._solve_at(counts)
         return False
 
     def _more_even(self, counts: Integers) -> Integers:
         """Counts with some more of the class that has fewest, and less of the one that has most."""
         counts = counts.copy()
         few, many = int(counts.argmin()), int(counts.argmax())
-        step = min(1 + int(counts[few]) // 8, int(self._brancher.sizes[few] - counts[few]), int(counts[many]) - 1)
+        room = min(int(self._brancher.sizes[few] - counts[few]), int(counts[many] - self._brancher.least[many]))
+        step = min(1 + int(counts[few]) // 8, room)
         counts[few] += step
         counts[many] -= step
         return counts
@@ -468,18 +470,18 @@ class CertifiedSearch:
 
     def _best_point(self, total: int) -> Relaxed | None:
         """The relaxation at the counts of a total where its margin is largest, as far as a few steps show."""
-        (counts, _), best = self._promising(total, self._brancher.nearest(total, self._near), to_round=True), None
+        counts, _ = self._promising(total, self._brancher.nearest(total, self._near), to_round=True)
+        best, furthest = None, -np.inf
         for _ in range(_REFINEMENTS):
             point = self._solve_at(counts)
             if point is None:
                 break
-            reach = point.model * _evenness(point.counts)
-            if best is None or reach > best.model * _evenness(best.counts):
-                best = point
+            reach = point.model * float(_evenness(counts))
+            if best is None or reach > furthest:
+                best, furthest = point, reach
             before = counts
             counts, value = self._promising(total, counts, to_round=True)
-            margin = best.model * _evenness(best.counts)
-            if (counts == before).all() or value * _evenness(counts) <= margin + _WORTH_IT * abs(margin):
+            if (counts == before).all() or value * _evenness(counts) <= furthest + _WORTH_IT * abs(furthest):
                 break
         if best is not None and best.model > 0:
             self._near = best.counts / best.counts.sum()

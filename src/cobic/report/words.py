@@ -92,8 +92,8 @@ def proven_line(problem: Problem, result: Result) -> str:
     if result.status == Status.OPTIMAL:
         return f"{word}: no consistent selection has more than {result.upper_bound} features ({took})."
     if bound_is_proven(problem, result):
-        on = "; more time may close it" if result.stopped_by == "time limit" else "; --gap 0 goes on"
-        on = "" if result.stopped_by == "interrupt" else on
+        on = "; more time may close it" if result.stopped_by == "time limit" else ""
+        on = "; --gap 0 goes on" if "target_gap=0" in result.reason else on
         return f"{word}: at most {result.upper_bound} features are possible, a gap of {result.gap} ({took}){on}."
     return f"Nothing is proven about larger selections: {result.method} computes no bound ({took})."
 
