@@ -111,11 +111,12 @@ def test_the_strongest_selection_leads_the_ranking(curve):
 
 
 def test_paths_over_beta(data):
-    path = cobic.path(data.X, data.y, betas=[1.0, 1.1, 1.3], cv=None)
-    assert list(path.table["beta"]) == [1.0, 1.1, 1.3]
+    path = cobic.path(data.X, data.y, betas=[1.0, 1.1, 1.2], cv=None)
+    assert list(path.table["beta"]) == [1.0, 1.1, 1.2]
     assert path.chosen is None
     assert "cv_error" not in path.table
-    single = cobic.solve(data.problem(beta=1.3))
+    single = cobic.solve(data.problem(beta=1.2))
+    assert path.table["status"].iloc[-1] == single.status == "optimal"
     assert path.table["n_selected"].iloc[-1] == single.n_selected
 
 

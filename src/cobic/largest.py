@@ -6,7 +6,7 @@ exchanging features while that raises the worst margin, gives selections. For β
 β is raised to what the best selection bears until it no longer moves (Dinkelbach's method).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -69,7 +69,9 @@ def largest_margin(problem: Problem, kind: Kind, budget: Budget, known: Sequence
 
 
 def _largest_alpha(problem: Problem, budget: Budget, known: Sequence[Bools]) -> LargestMargin:
-    bound, candidates = selections_with_large_margins(problem, budget)
+    bound, candidates = np.inf, []
+    for bound, support in selections_with_large_margins(problem, budget):
+        candidates += [] if support is None else [support]
     candidates += [raise_margin(problem, support, budget) for support in known]
     scored = [(problem.worst_margin(support), place) for place, support in enumerate(candidates)]
     found, place = max(scored, default=(-np.inf, 0))
@@ -83,7 +85,8 @@ def _largest_beta(problem: Problem, budget: Budget, known: Sequence[Bools]) -> L
         best = LargestMargin(found, LARGEST_BETA, support) if found > best.found else best
     beta = 1.0
     for _ in range(_ROUNDS):
-        _, candidates = selections_with_large_margins(problem.with_margins(problem.alpha, beta), budget)
+        found_ones = selections_with_large_margins(problem.with_margins(problem.alpha, beta), budget)
+        candidates = [support for _, support in found_ones if support is not None]
         scored = [(_bearable_beta(problem, support), place) for place, support in enumerate(candidates)]
         found, place = max(scored, default=(0.0, 0))
         if not found > best.found * (1 + 1e-6):
@@ -129,21 +132,22 @@ def _beta_bound(problem: Problem, low: float, budget: Budget) -> float:
     return high
 
 
-def selections_with_large_margins(problem: Problem, budget: Budget) -> tuple[float, list[Bools]]:
-    """A bound on the worst margin, and selections with a large one: small ones first, then larger and larger ones."""
+def selections_with_large_margins(problem: Problem, budget: Budget) -> Iterator[tuple[float, Bools | None]]:
+    """Selections with a large margin: small ones first, then larger and larger ones; with a bound on all margins.
+
+    A size at which constraints leave a class without features gives no selection.
+    """
     programs = FeaturePrograms(problem, budget, Bundle(problem, budget))
     least, sizes = np.maximum(problem.required_sizes, 1), problem.feature_class_sizes
-    bound, candidates, factor = np.inf, [], 1
+    bound, factor = np.inf, 1
     while not budget.exhausted():
         counts = np.minimum(least * factor, sizes)
         solution = programs.solve(counts, closely=True)
         if solution is None:
-            break
+            return
         bound = solution.value if factor == 1 else bound
         support = problem.constraints.complete(round_to_counts(problem, solution.mixture.x, counts))
-        if problem.counts(support).all():
-            candidates.append(raise_margin(problem, support, budget))
+        yield bound, raise_margin(problem, support, budget) if problem.counts(support).all() else None
         if (counts == sizes).all():
-            break
+            return
         factor *= 2
-    return bound, candidates

@@ -42,6 +42,7 @@ _OF_A_PART = 4e-3  # of the features: by more the bound of a part differs from t
 _BOOST = 0.5  # of the margin that is missing
 _INSIDE = 0.1  # of the way between two totals: the next one is not closer to either
 _APPROACHES, _STEP = 30, 2e-3  # relaxations on the way to the bound, and by how much of a total to go up at first
+_DESCENTS = (1, 5, 25, 125)  # features below the bound, where the first selection is looked for
 _TRIES = 2  # of these at which a selection is looked for
 _MOVES, _MANY_COMPARISONS = 60, 5000  # of a repair, which is better than dives where comparisons are many
 _COOLING = 50  # programs that a cooling is charged as, when it comes to giving up
@@ -189,12 +190,15 @@ class CertifiedSearch:
         if not self._relaxation.is_small:
             self._rise(0, _SLOW)
             return
-        point = self._best_point(max(min(self.upper_bound - 1, self._reached), self._least + 1))
-        if point is not None and point.model > 0 and any(self._dive(point, 0, turn) for turn in range(_TRIES)):
-            return
+        for step in _DESCENTS:
+            point = self._best_point(max(min(self.upper_bound - step, self._reached), self._least + 1))
+            if point is not None and point.model > 0 and self._dive(point, 0, 0):
+                return
         without = self._problem.with_margins(0.0, self._problem.beta)
-        for support in selections_with_large_margins(without, self._budget)[1]:
-            self._incumbent.offer(support)
+        for _, support in selections_with_large_margins(without, self._budget):
+            found = support is not None and self._incumbent.offer(support)
+            if self._incumbent.support is not None and not found:
+                return  # larger ones have smaller margins
 
     def _approach(self, total: int) -> None:
         """Come near the largest total at which the relaxation has a solution, from both sides.
