@@ -69,9 +69,9 @@ def largest_margin(problem: Problem, kind: Kind, budget: Budget, known: Sequence
 
 
 def _largest_alpha(problem: Problem, budget: Budget, known: Sequence[Bools]) -> LargestMargin:
-    bound, candidates = np.inf, []
-    for bound, support in selections_with_large_margins(problem, budget):
-        candidates += [] if support is None else [support]
+    tried = list(selections_with_large_margins(problem, budget))
+    bound = tried[0][0] if tried else np.inf
+    candidates = [support for _, support in tried if support is not None]
     candidates += [raise_margin(problem, support, budget) for support in known]
     scored = [(problem.worst_margin(support), place) for place, support in enumerate(candidates)]
     found, place = max(scored, default=(-np.inf, 0))
