@@ -40,10 +40,11 @@ _SLOW = 5e-4  # of the features: where a bound falls by less at a time, it is ti
 _MANY_TOTALS, _CLOSER = 10, 0.25  # totals that are not told apart at first; what is left of these the next time
 _OF_A_PART = 4e-3  # of the features: by more the bound of a part differs from that of the whole
 _BOOST = 0.5  # of the margin that is missing
+_AGAIN = 0.5  # of the margin at the other end, if two totals in turn are on the same side (the Illinois rule)
 _INSIDE = 0.1  # of the way between two totals: the next one is not closer to either
 _APPROACHES, _STEP = 30, 2e-3  # relaxations on the way to the bound, and by how much of a total to go up at first
 _DESCENTS = (1, 5, 25, 125)  # features below the bound, where the first selection is looked for
-_TRIES = 2  # of these at which a selection is looked for
+_TRIES = 2  # of these at which a selection may be looked for in vain
 _MOVES, _MANY_COMPARISONS = 60, 5000  # of a repair, which is better than dives where comparisons are many
 _COOLING = 50  # programs that a cooling is charged as, when it comes to giving up
 _POINTS = 8  # counts of a total that are dived into in turn
@@ -127,6 +128,7 @@ class CertifiedSearch:
         self._trees: dict[int, list[Token]] = {}
         self._recent: list[Cut] = []
         self._approached = self._reached = problem.n_selectable
+        self._solvable = 0  # the largest total that has a mixture of selections, and so is not excluded by multipliers
         self._parts: dict[tuple[int, bool], CertifiedSearch] = {}
         self.upper_bound = problem.n_selectable
 
@@ -163,7 +165,7 @@ class CertifiedSearch:
             self._find_bound(min(middle, self._reached + int(closeness * middle)), closeness)
             if closeness <= CLOSENESS:
                 return
-            self._rise(0, closeness)
+            self._rise(0, _CLOSER * closeness)
             many = closeness * self.upper_bound > _MANY_TOTALS
             closeness = max(closeness * _CLOSER, CLOSENESS) if many else CLOSENESS
 
@@ -206,8 +208,8 @@ class CertifiedSearch:
         Multipliers that exclude some counts say how many features must go at least, and the model how many are enough;
         between totals with a solution and without one, the next one is where their margins point to.
         """
-        low, high, step, tries = self._floor, self._problem.n_selectable + 1, _STEP, 0
-        margin_low, margin_high = 0.0, 0.0
+        low, high, step, failures = self._floor, self._problem.n_selectable + 1, _STEP, 0
+        margin_low, margin_high, was_excluded = 0.0, 0.0, False
         # With many classes the counts are a guess, and each step would be too short.
         boost = _BOOST if self._problem.n_classes > _FEW_CLASSES else 0.0
         for _ in range(_APPROACHES):
@@ -215,11 +217,11 @@ class CertifiedSearch:
             point = None if self._budget.exhausted() else self._explored(total)
             if point is None:
                 return
-            if point.model > 0 and self._incumbent.support is None and not self._is_part and tries < _TRIES:
-                tries += 1  # a selection first: the bound may take long
-                _ = self._dive(point, 0, 0) or self._dive(point, 0, 1)
+            if failures < _TRIES:  # the bound may take long
+                failures += self._fails_to_round(point, self._roughly)
             if point.excluded:
                 high, margin_high = min(high, total), point.value
+                margin_low *= _AGAIN if was_excluded else 1.0
                 level = (point.value - point.model - boost * point.model) * point.cut.size
                 boost *= 2
                 enough = self._brancher.fewer(point.cut, point.counts, level)
@@ -230,19 +232,30 @@ class CertifiedSearch:
                     self._near = enough / total
             else:
                 low, margin_low = max(low, total, self._floor), point.value
+                margin_high *= 1.0 if was_excluded else _AGAIN
                 self._reached = low
+            was_excluded = point.excluded
+            between = margin_low / (margin_low - margin_high) if margin_low > 0 > margin_high else 1.0
             if high - low <= 1 + self._roughly * high:
+                self._approached = low + int(between * (high - low))
                 return
             if point.excluded and low < total < high:
                 if margin_low > 0 and not self._is_part and self.upper_bound == self._problem.n_selectable:
                     self._exclude_from(self.upper_bound + 1, None)  # a rough bound already
                 continue
             if margin_low > 0 > margin_high:
-                share = np.clip(margin_low / (margin_low - margin_high), _INSIDE, 1 - _INSIDE)
-                total = int(np.clip(low + share * (high - low), low + 1, high - 1))
+                between = float(np.clip(between, _INSIDE, 1 - _INSIDE))
+                total = int(np.clip(low + between * (high - low), low + 1, high - 1))
             else:
                 total = min((low + high) // 2, low + 1 + int(step * low))
                 step *= 2
+
+    def _fails_to_round(self, point: Relaxed, closeness: float) -> bool:
+        """Round a relaxation on the way to the bound, if it has far more features than the best selection; in vain?"""
+        far = self._incumbent.n_selected < (1.0 - closeness) * point.counts.sum()
+        if point.model <= 0 or self._is_part or not far:
+            return False
+        return not (self._dive(point, 0, 0) or self._dive(point, 0, 1))
 
     def _explored(self, total: int) -> Relaxed | None:
         """The relaxation at counts of a total at which it has a solution; if there seem to be none, at the best ones.
@@ -265,7 +278,9 @@ class CertifiedSearch:
         return point
 
     def _remember(self, point: Relaxed) -> None:
-        """Keep the multipliers of a point to be asked about others."""
+        """Keep the multipliers of a point to be asked about others, and its total if it has a solution."""
+        if point.model > 0:
+            self._solvable = max(self._solvable, int(point.counts.sum()))
         self._recent = [*self._recent[1 - _RECENT :], point.cut]
         self._brancher.release(point.cut, int(point.counts.sum()))
 
@@ -336,7 +351,7 @@ class CertifiedSearch:
         Multipliers found at one total exclude, as a rule, smaller ones, too: the smallest of them is the next guess, as
         in Newton's method. Where that leads on slowly, by growing steps, then by halving.
         """
-        low, high = self._floor, self.upper_bound + 1
+        low, high = max(self._floor, self._solvable), self.upper_bound + 1
         high = self._exclude_from(high, self._excluded.get(high), closeness)
         least = 1 + int(closeness * high)
         probe, step, bracketed = guess + 1, least, False
@@ -348,8 +363,10 @@ class CertifiedSearch:
             else:
                 low, bracketed, step = probe, True, least
                 if slice_.open_points:
-                    counts = slice_.open_points[0].counts
-                    self._near = counts / counts.sum()
+                    point = slice_.open_points[0]
+                    self._near = point.counts / point.counts.sum()
+                    if closeness > CLOSENESS:
+                        self._fails_to_round(point, closeness)
                 high = self._exclude_from(high, None, closeness)
             low = max(low, self._floor)
             probe = max(high - step, (low + high) // 2) if bracketed else high - step
