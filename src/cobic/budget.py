@@ -27,15 +27,6 @@ class Budget:
 
     As a context manager it turns Ctrl-C into a request to stop, so that the method can hand over what it has; a
     second Ctrl-C interrupts as usual. Outside the main thread, where Python delivers no signals, only the time counts.
-
-    Parameters
-    ----------
-    time_limit : float or None
-        Seconds, counted from the creation of the budget.
-    on_progress : callable, optional
-        Called with each :class:`cobic.Progress`.
-    upper_bound : int
-        Bound known at the start.
     """
 
     def __init__(self, time_limit: float | None, on_progress: OnProgress | None, upper_bound: int) -> None:

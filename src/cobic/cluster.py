@@ -20,25 +20,6 @@ _UP = 60.0
 def cluster(where: str | None) -> Iterator[None]:
     """Let all that runs side by side inside run on a cluster.
 
-    Parameters
-    ----------
-    where : str or None
-        ``"local:4"`` starts four worker processes on this machine, which end with the context; the address of a
-        scheduler, as ``"tcp://10.0.0.1:8786"``, uses the workers that are there, which must have the same version of
-        cobic. None: nothing changes.
-
-    Yields
-    ------
-    None
-        Inside, the default ``n_jobs`` is all workers.
-
-    Raises
-    ------
-    InputError
-        If dask.distributed is not installed, or the cluster cannot be used.
-    UnfinishedError
-        If the workers die again and again.
-
     Examples
     --------
     >>> with cluster(None):

@@ -14,26 +14,13 @@ class Comparisons:
 
     Sample j has the comparisons ``[j, :]``: one with each other class, and under ``beta_rule="sign-aware"`` a second
     one with the factor 1/β.
-
-    Attributes
-    ----------
-    own : ndarray of shape (n,)
-        Class of the sample.
-    other : ndarray of shape (n, c)
-        Class it is compared with.
-    factor : ndarray of shape (n, c)
-        β of the sample, or 1/β.
-    inverse : ndarray of shape (c,)
-        True where the factor is 1/β.
-    alpha : ndarray of shape (n,)
-        Additive margin of the sample.
     """
 
-    own: Integers
-    other: Integers
-    factor: Floats
-    inverse: Bools
-    alpha: Floats
+    own: Integers  # class of the sample
+    other: Integers  # class it is compared with
+    factor: Floats  # β of the sample, or 1/β
+    inverse: Bools  # true where the factor is 1/β
+    alpha: Floats  # additive margin of the sample
 
     def margins(self, means: Floats) -> Floats:
         """Margins (n, c) of every comparison, for class means (n, k)."""

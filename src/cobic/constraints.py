@@ -13,24 +13,14 @@ from cobic.matrix import Bools, Floats, Integers
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """What is asked of a selection besides consistency.
+    """What is asked of a selection besides consistency."""
 
-    Attributes
-    ----------
-    required : ndarray of bool, shape (m,)
-        Features that every selection holds.
-    selectable : ndarray of bool, shape (m,)
-        Features that a selection may hold; the required ones are among them.
-    groups : tuple of ndarray
-        Groups of two or more features, neither required nor excluded, that are selected together or not at all.
-    part_of : ndarray of shape (m,)
-        The groups cut up by feature class: number of the part that a feature belongs to, -1 for one that is alone in
-        it.
-    """
-
-    required: Bools
-    selectable: Bools
+    required: Bools  # features that every selection holds
+    selectable: Bools  # features that a selection may hold; the required ones are among them
+    # Groups of two or more features, neither required nor excluded, that are selected together or not at all
     groups: tuple[Integers, ...]
+    # The groups cut up by feature class: number of the part that a feature belongs to, -1 for one that is alone
+    # in it
     part_of: Integers
 
     @property
@@ -73,29 +63,7 @@ def read_constraints(
     feature_classes: Integers,
     names: tuple[str, ...] | None,
 ) -> Constraints:
-    """Make sense of what a user says about features.
-
-    Parameters
-    ----------
-    fixed_in, fixed_out : None, mask of shape (m,), or sequence of names or indices
-        Features that must, or must not, be selected.
-    groups : sequence of m labels, optional
-        Features with the same label stand and fall together; None, NaN or "" for a feature on its own.
-    feature_classes : ndarray of shape (m,)
-        Class of each feature, -1 for one that takes no part.
-    names : tuple of str or None
-        Names of the features.
-
-    Returns
-    -------
-    Constraints
-        With groups drawn into what their members are fixed to.
-
-    Raises
-    ------
-    InputError
-        If they contradict each other or name what is not there.
-    """
+    """Make sense of what a user says about features."""
     required = _mask("fixed_in", fixed_in, feature_classes.size, names)
     excluded = _mask("fixed_out", fixed_out, feature_classes.size, names) | (feature_classes < 0)
     called = _Naming(names)

@@ -217,18 +217,7 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         return matrix
 
     def transform(self, X: Any) -> Any:
-        """Reduce X to the selected features.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        ndarray or sparse matrix of shape (n_samples, n_selected)
-            The selected features; of a dask array, a dask array.
-        """
+        """Reduce X to the selected features."""
         if not stays_where_it_is(X):
             return super().transform(X)
         check_is_fitted(self)

@@ -18,16 +18,6 @@ _LOW_MASK = (1 << _LOW_BITS) - 1
 def exact_sum(values: NDArray[np.float64]) -> Fraction:
     """Sum finite floats without rounding.
 
-    Parameters
-    ----------
-    values : ndarray of float64
-        Finite numbers, at most 2**36 of them.
-
-    Returns
-    -------
-    Fraction
-        The sum, exactly.
-
     Examples
     --------
     >>> import numpy as np
@@ -47,16 +37,6 @@ def exact_sum(values: NDArray[np.float64]) -> Fraction:
 
 def signed_float(value: Fraction) -> float:
     """Round a rational to the nearest float, never losing its sign.
-
-    Parameters
-    ----------
-    value : Fraction
-        Any rational.
-
-    Returns
-    -------
-    float
-        The nearest float; the smallest or largest finite float of the right sign where that would be 0 or infinite.
 
     Examples
     --------

@@ -101,20 +101,7 @@ def _inner(problem: Problem, shares: Floats) -> tuple[LinearProgram, ProgramName
 
 
 def linearised_model(problem: Problem, at_least: int) -> tuple[Linearisation, ProgramNames, list[str]]:
-    """The mixed-integer program of a problem, with names and comments for a file.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem; every class has features.
-    at_least : int
-        Selections with fewer features are left out.
-
-    Returns
-    -------
-    tuple of Linearisation, ProgramNames and list of str
-        The model, the names of its columns and rows, what there is to say about it.
-    """
+    """The mixed-integer program of a problem, with names and comments for a file."""
     counts = CountRange.of(problem, at_least)
     model = Linearisation(problem, counts)
     features = [_feature_name(problem, feature) for feature in model.features]

@@ -78,27 +78,14 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is planted where.
+    """What is planted where."""
 
-    Attributes
-    ----------
-    recipe : Recipe
-        What was asked for.
-    classes, labels : ndarray of shape (n_samples,)
-        The class that a sample is made as, and the one it is said to have.
-    kinds : ndarray of shape (n_features,)
-        Index into :data:`KINDS`.
-    raised_in : ndarray of shape (n_features,)
-        The class in which a feature is expressed more, if it is informative or contaminated.
-    victims : list of ndarray
-        For each class the samples of other classes that get gross errors in its contaminated features.
-    """
-
-    recipe: Recipe
-    classes: NDArray[np.intp]
+    recipe: Recipe  # what was asked for
+    classes: NDArray[np.intp]  # the class that a sample is made as, and the one it is said to have
     labels: NDArray[np.intp]
-    kinds: NDArray[np.uint8]
-    raised_in: NDArray[np.uint8]
+    kinds: NDArray[np.uint8]  # index into :data:`KINDS`
+    raised_in: NDArray[np.uint8]  # the class in which a feature is expressed more, if it is informative or contaminated
+    # For each class the samples of other classes that get gross errors in its contaminated features
     victims: list[NDArray[np.intp]]
 
     @property

@@ -12,20 +12,6 @@ from cobic.matrix import Integers
 def encode_labels(y: ArrayLike, shape: tuple[int, int]) -> tuple[NDArray[Any], Integers]:
     """Sort the classes and number the samples by them.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        Class of each sample.
-    shape : tuple of int
-        Shape of the data, samples × features, for the messages.
-
-    Returns
-    -------
-    classes : ndarray of shape (k,)
-        The distinct labels, sorted.
-    labels : ndarray of shape (n_samples,)
-        Index of each sample's class in `classes`.
-
     Examples
     --------
     >>> encode_labels(["b", "a", "b"], (3, 5))[1]

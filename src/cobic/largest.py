@@ -27,42 +27,15 @@ LARGEST_BETA = 100.0
 
 @dataclass(frozen=True)
 class LargestMargin:
-    """How far a margin can be raised.
+    """How far a margin can be raised."""
 
-    Attributes
-    ----------
-    found : float
-        Some selection is consistent with every smaller margin; negative (for β: below 1) if none was found.
-    bound : float
-        No selection is consistent with a larger one, as far as floating point can tell.
-    support : ndarray of bool
-        The selection.
-    """
-
-    found: float
-    bound: float
-    support: Bools
+    found: float  # some selection is consistent with every smaller margin; negative (for β: below 1) if none was found
+    bound: float  # no selection is consistent with a larger one, as far as floating point can tell
+    support: Bools  # the selection
 
 
 def largest_margin(problem: Problem, kind: Kind, budget: Budget, known: Sequence[Bools] = ()) -> LargestMargin:
-    """Raise α or β as far as it goes.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem, with the other margin as it is; every class has features.
-    kind : {"alpha", "beta"}
-        Which margin.
-    budget : Budget
-        When to stop.
-    known : sequence of ndarray of bool
-        Selections that may serve.
-
-    Returns
-    -------
-    LargestMargin
-        What was found and what is the most.
-    """
+    """Raise α or β as far as it goes."""
     if kind == "alpha":
         return _largest_alpha(problem.with_margins(0.0, problem.beta), budget, known)
     return _largest_beta(problem, budget, known)

@@ -29,19 +29,11 @@ from cobic.relaxation import group_ties
 
 @dataclass(frozen=True)
 class CountRange:
-    """Which numbers of features per class are in question.
+    """Which numbers of features per class are in question."""
 
-    Attributes
-    ----------
-    low, high : ndarray of shape (k,)
-        Smallest and largest number of selected features of each class, at least 1.
-    total : int
-        Smallest number of selected features in all.
-    """
-
-    low: Integers
+    low: Integers  # smallest and largest number of selected features of each class, at least 1
     high: Integers
-    total: int
+    total: int  # smallest number of selected features in all
 
     @classmethod
     def of(cls, problem: Problem, at_least: int) -> "CountRange":
@@ -57,19 +49,7 @@ class CountRange:
 
 
 class Linearisation:
-    """The mixed-integer program of a problem; its columns are x, w (both class by class), z, and slacks if soft.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem; every class has features.
-    counts : CountRange
-        Which numbers of features are in question; selections with others are left out.
-    least : float, optional
-        With soft margins: an objective that is known to be possible, which bounds the violations.
-    leeway : float, default=0.0
-        By how much each class mean of a comparison may be missed, per unit of the sample's largest value.
-    """
+    """The mixed-integer program of a problem; its columns are x, w (both class by class), z, and slacks if soft."""
 
     def __init__(self, problem: Problem, counts: CountRange, least: float = -np.inf, leeway: float = 0.0) -> None:
         self.problem, self.counts, self._least, self._leeway = problem, counts, least, leeway

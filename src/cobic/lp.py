@@ -34,18 +34,10 @@ Names = tuple[list[Hashable], list[Hashable]]
 
 @dataclass(frozen=True)
 class LpSolution:
-    """An optimal solution.
+    """An optimal solution."""
 
-    Attributes
-    ----------
-    x : ndarray of shape (n_columns,)
-        The variables, inside their bounds.
-    duals : ndarray of shape (n_rows,)
-        Multipliers of the rows: at least 0 for a row that is bounded below, up to the solver's tolerance.
-    """
-
-    x: Floats
-    duals: Floats
+    x: Floats  # the variables, inside their bounds
+    duals: Floats  # multipliers of the rows: at least 0 for a row that is bounded below, up to the solver's tolerance
 
 
 class SolverError(RuntimeError):
@@ -53,15 +45,7 @@ class SolverError(RuntimeError):
 
 
 class LpSolver:
-    """Solves one linear program after another, each started from the basis of the last.
-
-    Parameters
-    ----------
-    budget : Budget
-        Asked during every solve; a solve is broken off when it is exhausted.
-    primal : bool, default=False
-        Whether programs grow by columns, rather than by rows.
-    """
+    """Solves one linear program after another, each started from the basis of the last."""
 
     def __init__(self, budget: Budget, *, primal: bool = False) -> None:
         self._budget = budget
@@ -189,15 +173,7 @@ def _pass_arguments(program: LinearProgram) -> tuple[Any, ...]:
 
 
 class BranchingLp:
-    """One linear program whose column bounds change from solve to solve, as in branch and bound.
-
-    Parameters
-    ----------
-    program : LinearProgram
-        The program; its last column is the one whose value is maximised.
-    budget : Budget
-        Asked during every solve.
-    """
+    """One linear program whose column bounds change from solve to solve, as in branch and bound."""
 
     def __init__(self, program: LinearProgram, budget: Budget) -> None:
         self._solver = LpSolver(budget)
@@ -247,24 +223,13 @@ class BranchingLp:
 
 @dataclass(frozen=True)
 class MixedSolution:
-    """What the solver says about a program with whole columns.
+    """What the solver says about a program with whole columns."""
 
-    Attributes
-    ----------
-    x : ndarray of shape (n_columns,) or None
-        The best solution, within the solver's tolerances; None if none was found.
-    bound : float
-        No solution has a larger gain, as far as the solver's floating point can be trusted; −∞ if there is none.
-    settled : bool
-        Whether the solver came to an end by itself: `x` is optimal, or there is no solution.
-    nodes : int
-        Nodes of its search tree.
-    """
-
-    x: Floats | None
+    x: Floats | None  # the best solution, within the solver's tolerances; None if none was found
+    # No solution has a larger gain, as far as the solver's floating point can be trusted; −∞ if there is none
     bound: float
-    settled: bool
-    nodes: int
+    settled: bool  # whether the solver came to an end by itself: `x` is optimal, or there is no solution
+    nodes: int  # nodes of its search tree
 
 
 _LATE = 0.05  # seconds that the solver's own clock is given beyond the budget, which is asked more often
@@ -288,28 +253,7 @@ def solve_mixed(
     seconds: float = math.inf,
     on_bound: Callable[[float], None] | None = None,
 ) -> MixedSolution:
-    """Solve a program with whole columns by the branch and bound of HiGHS.
-
-    Parameters
-    ----------
-    program : LinearProgram
-        The program.
-    budget : Budget
-        Asked during the solve.
-    gap : float
-        Solution and bound may be this far apart.
-    start : ndarray of shape (n_columns,), optional
-        A solution to start from.
-    seconds : float, optional
-        How long this solve may take, within the budget.
-    on_bound : callable, optional
-        Told the bound whenever the solver looks up.
-
-    Returns
-    -------
-    MixedSolution
-        What was found and what is known.
-    """
+    """Solve a program with whole columns by the branch and bound of HiGHS."""
     highs = highspy.Highs()  # type: ignore[no-untyped-call]
     limit = max(min(seconds, budget.remaining + _LATE), 0.0)
     for name, value in {**_MIXED_OPTIONS, "mip_abs_gap": gap, "time_limit": limit}.items():

@@ -40,18 +40,7 @@ class _Shared:
 
 
 def runs_alone(n_jobs: int | None) -> bool:
-    """Tell whether tasks would run one after the other in this process.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        As in joblib; None for what ``joblib.parallel_config`` says, or one.
-
-    Returns
-    -------
-    bool
-        True if there is one process, this one.
-    """
+    """Tell whether tasks would run one after the other in this process."""
     return bool(effective_n_jobs(n_jobs) == 1)
 
 
@@ -59,27 +48,6 @@ def side_by_side(
     function: Callable[..., Answer], shared: Any, tasks: Mapping[Key, tuple[Any, ...]], n_jobs: int | None
 ) -> Iterator[tuple[Key, Answer]]:
     """Call ``function(shared, *task)`` for each task, as many at a time as there are workers.
-
-    Parameters
-    ----------
-    function : callable
-        A function of a module, which other processes find by its name.
-    shared : object
-        First argument of every call; it reaches each worker once.
-    tasks : mapping of key to tuple
-        The further arguments.
-    n_jobs : int or None
-        As in joblib.
-
-    Yields
-    ------
-    tuple of key and answer
-        As soon as a task is done, in any order.
-
-    Raises
-    ------
-    UnfinishedError
-        If workers die again and again. Errors of the function come out as they are.
 
     Examples
     --------

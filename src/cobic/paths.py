@@ -28,18 +28,11 @@ Margins = Sequence[float] | NDArray[Any] | Literal["auto"] | None
 
 @dataclass(frozen=True, eq=False)
 class Survival:
-    """How long each feature stays selected while a margin is raised.
+    """How long each feature stays selected while a margin is raised."""
 
-    Attributes
-    ----------
-    margin : ndarray of shape (n_features,)
-        The largest margin of the grid at which the feature is selected; NaN if it never is.
-    ranking : ndarray of int, shape (n_features,)
-        1 for the feature that survives longest. Of features that survive equally long, those come first that are
-        selected at more margins of the grid, then those whose best class mean leads by more.
-    """
-
-    margin: Floats
+    margin: Floats  # the largest margin of the grid at which the feature is selected; NaN if it never is
+    # 1 for the feature that survives longest. Of features that survive equally long, those come first that are
+    # selected at more margins of the grid, then those whose best class mean leads by more
     ranking: NDArray[np.intp]
 
 
@@ -253,26 +246,7 @@ def survival(
     time_limit: float | None = 10.0,
     start: Sequence[Bools] = (),
 ) -> Survival:
-    """How long each feature stays selected while α is raised to the largest feasible value.
-
-    Parameters
-    ----------
-    problem : Problem
-        The data; its β is kept.
-    n_margins : int, default=12
-        Size of the grid.
-    seed : int, default=0
-        Seed of the method.
-    time_limit : float or None, default=10.0
-        Seconds for each fit.
-    start : sequence of ndarray of bool
-        Selections from which to start.
-
-    Returns
-    -------
-    Survival
-        Margins and ranking.
-    """
+    """How long each feature stays selected while α is raised to the largest feasible value."""
     tracer = Tracer(problem, "alpha", DEFAULT_METHOD, time_limit, seed, {})
     tracer.adaptive(n_margins, start)
     return _survival(problem, tracer.results)

@@ -19,18 +19,7 @@ _GREY = "#8a8f98"
 
 
 def new_figure() -> Any:
-    """An empty figure that needs no screen.
-
-    Returns
-    -------
-    matplotlib Figure
-        With constrained layout.
-
-    Raises
-    ------
-    InputError
-        If matplotlib is not installed.
-    """
+    """An empty figure that needs no screen."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -12,15 +12,9 @@ from cobic.matrix import Bools, Floats, Integers
 
 @dataclass(frozen=True)
 class Entries:
-    """Entries of a matrix, one by one.
+    """Entries of a matrix, one by one."""
 
-    Attributes
-    ----------
-    rows, columns, values : ndarray of shape (n_entries,)
-        Where they are and what they are.
-    """
-
-    rows: Integers
+    rows: Integers  # where they are and what they are
     columns: Integers
     values: Floats
 
@@ -36,29 +30,17 @@ class Entries:
 
 @dataclass(frozen=True)
 class LinearProgram:
-    """Maximise gain·x subject to row_lower ≤ A x ≤ row_upper and lower ≤ x ≤ upper, with A stored by columns.
+    """Maximise gain·x subject to row_lower ≤ A x ≤ row_upper and lower ≤ x ≤ upper, with A stored by columns."""
 
-    Attributes
-    ----------
-    starts, rows, values : ndarray
-        A in compressed column form; `starts` and `rows` are int32.
-    gain, lower, upper : ndarray
-        Objective and bounds of the columns.
-    row_lower, row_upper : ndarray
-        Bounds of the rows.
-    integer : ndarray of bool, optional
-        Columns that must be whole; none by default.
-    """
-
-    starts: NDArray[np.int32]
+    starts: NDArray[np.int32]  # a in compressed column form; `starts` and `rows` are int32
     rows: NDArray[np.int32]
     values: Floats
-    gain: Floats
+    gain: Floats  # objective and bounds of the columns
     lower: Floats
     upper: Floats
-    row_lower: Floats
+    row_lower: Floats  # bounds of the rows
     row_upper: Floats
-    integer: Bools | None = None
+    integer: Bools | None = None  # columns that must be whole; none by default
 
     @classmethod
     def of_entries(cls, entries: Entries, gain: Floats, **rest: Any) -> "LinearProgram":
@@ -102,18 +84,7 @@ class LinearProgram:
         )
 
     def dual_bound(self, duals: Floats) -> float:
-        """What no solution's gain exceeds, by weak duality: it holds for any multipliers, good ones make it tight.
-
-        Parameters
-        ----------
-        duals : ndarray of shape (n_rows,)
-            Multipliers, at least 0 for a row that is to be bounded below, at most 0 for one bounded above.
-
-        Returns
-        -------
-        float
-            The bound, computed from the entries and the bounds of the program alone.
-        """
+        """What no solution's gain exceeds, by weak duality: it holds for any multipliers, good ones make it tight."""
         usable = np.where(duals > 0, np.isfinite(self.row_lower), np.isfinite(self.row_upper))
         duals = np.where(usable, duals, 0.0)
         entries = self.entries
@@ -137,13 +108,7 @@ class LinearProgram:
 
 @dataclass(frozen=True)
 class ProgramNames:
-    """Names of the columns and rows of a program, for a file.
+    """Names of the columns and rows of a program, for a file."""
 
-    Attributes
-    ----------
-    columns, rows : sequence of str
-        In the order of the program; unique, and without characters that mean something in a file.
-    """
-
-    columns: Sequence[str]
+    columns: Sequence[str]  # in the order of the program; unique, and without characters that mean something in a file
     rows: Sequence[str]

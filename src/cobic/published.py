@@ -18,27 +18,13 @@ from cobic.result import Result
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One experiment of the paper.
+    """One experiment of the paper."""
 
-    Attributes
-    ----------
-    dataset : str
-        ``"golub"`` or ``"notterman"``.
-    kind : {"alpha", "beta"}
-        Which margin was asked for.
-    value : float
-        How much of it.
-    features : int
-        Number of features the paper reports.
-    errors : int or None
-        Misclassified samples of the independent set it reports.
-    """
-
-    dataset: str
-    kind: Literal["alpha", "beta"]
-    value: float
-    features: int
-    errors: int | None
+    dataset: str  # ``"golub"`` or ``"notterman"``
+    kind: Literal["alpha", "beta"]  # which margin was asked for
+    value: float  # how much of it
+    features: int  # number of features the paper reports
+    errors: int | None  # misclassified samples of the independent set it reports
 
     @property
     def name(self) -> str:
@@ -48,20 +34,11 @@ class PublishedRow:
 
 @dataclass(frozen=True, eq=False)
 class ReproducedRow:
-    """A row of the paper beside our own answer.
+    """A row of the paper beside our own answer."""
 
-    Attributes
-    ----------
-    published : PublishedRow
-        What the paper says.
-    result : Result
-        What we found.
-    errors : int or None
-        Misclassified samples of the independent set; None if there is none, or nothing to classify with.
-    """
-
-    published: PublishedRow
-    result: Result
+    published: PublishedRow  # what the paper says
+    result: Result  # what we found
+    # Misclassified samples of the independent set; None if there is none, or nothing to classify with
     errors: int | None
 
     @property
@@ -104,16 +81,6 @@ PUBLISHED = (
 def choose_rows(patterns: Sequence[str]) -> tuple[PublishedRow, ...]:
     """Choose rows by name or by the beginning of it.
 
-    Parameters
-    ----------
-    patterns : sequence of str
-        For example ``"golub"``, ``"golub:beta"`` or ``"notterman:alpha=5"``; none means all rows.
-
-    Returns
-    -------
-    tuple of PublishedRow
-        In the order of the paper.
-
     Examples
     --------
     >>> [row.features for row in choose_rows(["golub:alpha=50", "notterman:beta=2"])]
@@ -133,24 +100,7 @@ def reproduce(
     n_jobs: int | None = None,
     **solve_options: Any,
 ) -> Iterator[ReproducedRow]:
-    """Solve rows of the paper's tables.
-
-    Parameters
-    ----------
-    rows : sequence of PublishedRow
-        Which ones; all by default.
-    solver : callable
-        :func:`cobic.solve`, or something that is called the same way.
-    n_jobs : int or None
-        Rows at the same time, as in joblib; with more than one, nobody hears of the progress within a row.
-    **solve_options
-        Keyword arguments of :func:`cobic.solve`.
-
-    Yields
-    ------
-    ReproducedRow
-        In the order of the rows, as soon as it is solved.
-    """
+    """Solve rows of the paper's tables."""
     require_jobs(n_jobs)
     if not runs_alone(n_jobs):
         solve_options.pop("on_progress", None)

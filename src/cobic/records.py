@@ -28,18 +28,7 @@ _AS_THEY_ARE = (
 
 
 def result_document(result: Result) -> dict[str, Any]:
-    """A result as values that JSON knows; :func:`read_result` makes the same result of it.
-
-    Parameters
-    ----------
-    result : Result
-        The answer of a method.
-
-    Returns
-    -------
-    dict
-        Everything but the classes, which the problem knows.
-    """
+    """A result as values that JSON knows; :func:`read_result` makes the same result of it."""
     return {
         "support": mask_text(result.support),
         "status": str(result.status),
@@ -51,18 +40,6 @@ def result_document(result: Result) -> dict[str, Any]:
 
 def read_result(document: Mapping[str, Any], problem: Problem) -> Result:
     """The result that :func:`result_document` described.
-
-    Parameters
-    ----------
-    document : mapping
-        Its description.
-    problem : Problem
-        What was solved.
-
-    Returns
-    -------
-    Result
-        As it was.
 
     Examples
     --------
@@ -97,16 +74,6 @@ def read_mask(text: str, size: int) -> Bools:
 
 def described(value: Any) -> Any:
     """A value as JSON knows it; arrays by their digest, and what JSON cannot hold by how Python writes it.
-
-    Parameters
-    ----------
-    value : object
-        An option, or a list or dictionary of them.
-
-    Returns
-    -------
-    object
-        Equal for equal values.
 
     Examples
     --------

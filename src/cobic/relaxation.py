@@ -26,13 +26,7 @@ from cobic.program import Entries, LinearProgram
 
 
 class Relaxation:
-    """Builds the linear programs of one problem; everything that does not depend on denominators is computed once.
-
-    Parameters
-    ----------
-    problem : Problem
-        A problem in which every class has features.
-    """
+    """Builds the linear programs of one problem; everything that does not depend on denominators is computed once."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -51,15 +45,7 @@ class Relaxation:
         return self._program(parts, np.zeros_like(alpha))
 
     def at_counts(self, counts: Integers, surplus: float) -> LinearProgram:
-        """The program for given denominators (k,) of the class means; its columns are whole, as are groups.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (k,)
-            What takes the place of the numbers of selected features, positive.
-        surplus : float
-            By how much each margin must hold, per unit of the sample's largest value: solvers do not know ``>``.
-        """
+        """The program for given denominators (k,) of the class means; its columns are whole, as are groups."""
         size = float(self._problem.n_features)  # rows are multiplied by it: it brings the entries to O(1)
         parts = [block.values(count / size) for block, count in zip(self._blocks, counts, strict=True)]
         needed = size * (self._problem.comparisons.alpha / self._scale + surplus)
@@ -67,15 +53,7 @@ class Relaxation:
         return self.with_groups(program)
 
     def tangent(self, x: Floats, surplus: Floats) -> LinearProgram:
-        """The program with the class means replaced by their tangents at a fractional selection.
-
-        Parameters
-        ----------
-        x : ndarray of shape (n_features,)
-            The selection; every class has a part in it.
-        surplus : ndarray of shape (n_samples,)
-            By how much the margins of each sample must hold, per unit of its largest value.
-        """
+        """The program with the class means replaced by their tangents at a fractional selection."""
         problem, size = self._problem, float(self._problem.n_features)
         member = problem.selectable
         counts = np.bincount(problem.feature_classes[member], x[member], minlength=problem.n_classes)
@@ -142,20 +120,7 @@ class _ClassBlock:
 
 
 def group_ties(problem: Problem, features: Integers) -> tuple[Entries, int]:
-    """Rows ``x_first − x_other = 0`` for the features of each group.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    features : ndarray
-        The feature of each column.
-
-    Returns
-    -------
-    tuple of Entries and int
-        The entries and the number of rows.
-    """
+    """Rows ``x_first − x_other = 0`` for the features of each group."""
     place = np.full(problem.n_features, -1)
     place[features] = np.arange(features.size)
     first = np.concatenate([np.zeros(0, np.intp), *(np.repeat(g[0], g.size - 1) for g in problem.constraints.groups)])
@@ -167,20 +132,7 @@ def group_ties(problem: Problem, features: Integers) -> tuple[Entries, int]:
 
 
 def shares_of(problem: Problem, weights: Floats) -> Floats:
-    """Share of each class in the selected features, kept at or above 1/m so that it can be divided by.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    weights : ndarray of shape (n_features,)
-        A selection, whole or fractional.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-        Positive shares that add up to 1.
-    """
+    """Share of each class in the selected features, kept at or above 1/m so that it can be divided by."""
     member = problem.selectable
     amount = np.bincount(problem.feature_classes[member], weights[member], minlength=problem.n_classes)
     total = float(amount.sum()) or 1.0

@@ -113,25 +113,7 @@ class _Selection:
 
 
 def repair(problem: Problem, support: Bools, budget: Budget, max_moves: int | None = None) -> Bools | None:
-    """Make a nearly consistent selection consistent by dropping and adding single features.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    support : ndarray of bool
-        Where to start.
-    budget : Budget
-        Asked before every step.
-    max_moves : int, optional
-        Give up after so many moves.
-
-    Returns
-    -------
-    ndarray of bool or None
-        A consistent selection that no single further feature can join (as far as floating point can tell and the
-        budget lasts); None if the violation could not be brought to zero.
-    """
+    """Make a nearly consistent selection consistent by dropping and adding single features."""
     selection = _Selection(problem, support)
     if not selection.counts.all() or not _remove_violations(selection, budget, max_moves):
         return None
@@ -177,22 +159,7 @@ def _extend(selection: _Selection, budget: Budget) -> None:
 
 
 def grow(problem: Problem, support: Bools, budget: Budget) -> Bools:
-    """Enlarge a consistent selection: add features in batches, exchange some to raise the worst margin, and so on.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    support : ndarray of bool
-        A consistent selection.
-    budget : Budget
-        Asked before every step.
-
-    Returns
-    -------
-    ndarray of bool
-        A selection at least as large; consistent as far as floating point can tell.
-    """
+    """Enlarge a consistent selection: add features in batches, exchange some to raise the worst margin, and so on."""
     selection = _Selection(problem, support)
     for _ in range(_GROWTHS):
         size = int(selection.counts.sum())
@@ -225,24 +192,7 @@ def _add_batches(selection: _Selection, budget: Budget) -> None:
 
 
 def climb(problem: Problem, support: Bools, budget: Budget, max_moves: int | None = None) -> Bools:
-    """Add and drop single features (or groups) for as long as that raises the objective with soft margins.
-
-    Parameters
-    ----------
-    problem : Problem
-        A problem with a finite `slack_penalty`.
-    support : ndarray of bool
-        Where to start.
-    budget : Budget
-        Asked before every step.
-    max_moves : int, optional
-        Stop after so many moves.
-
-    Returns
-    -------
-    ndarray of bool
-        A selection with an objective at least as large.
-    """
+    """Add and drop single features (or groups) for as long as that raises the objective with soft margins."""
     selection, moves = _Selection(problem, support), 0
     if not selection.counts.all():
         return selection.support
@@ -272,20 +222,6 @@ def climb_in_batches(problem: Problem, support: Bools, budget: Budget) -> Bools:
     """Add and drop many features at a time for as long as that raises the objective with soft margins.
 
     Where data are large, a pass over them for each single feature takes too long.
-
-    Parameters
-    ----------
-    problem : Problem
-        A problem with a finite `slack_penalty`.
-    support : ndarray of bool
-        Where to start.
-    budget : Budget
-        Asked before every step.
-
-    Returns
-    -------
-    ndarray of bool
-        A selection with an objective at least as large.
     """
     selection = _Selection(problem, support)
     if not selection.counts.all():
@@ -308,22 +244,7 @@ def climb_in_batches(problem: Problem, support: Bools, budget: Budget) -> Bools:
 
 
 def climb_by_several(problem: Problem, support: Bools, budget: Budget) -> Bools:
-    """Add and drop, several at a time, features that are known to raise the objective each for itself.
-
-    Parameters
-    ----------
-    problem : Problem
-        A problem with a finite `slack_penalty`.
-    support : ndarray of bool
-        Where to start.
-    budget : Budget
-        Asked before every step; there are 50 at most.
-
-    Returns
-    -------
-    ndarray of bool
-        A selection with an objective at least as large.
-    """
+    """Add and drop, several at a time, features that are known to raise the objective each for itself."""
     selection = _Selection(problem, support)
     if not selection.counts.all() or _n_candidates(problem) < 2 * _BATCH:  # too few can be looked at to be worth it
         return selection.support
@@ -412,22 +333,7 @@ def _best(scores: Floats, count: int) -> Integers:
 
 
 def raise_margin(problem: Problem, support: Bools, budget: Budget) -> Bools:
-    """Exchange features of the same class for as long as that raises the worst margin.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    support : ndarray of bool
-        A consistent selection.
-    budget : Budget
-        Asked before every step.
-
-    Returns
-    -------
-    ndarray of bool
-        A selection with the same counts; its worst margin is at least as large.
-    """
+    """Exchange features of the same class for as long as that raises the worst margin."""
     selection = _Selection(problem, support)
     for _ in range(_EXCHANGES):
         if budget.exhausted():

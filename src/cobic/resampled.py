@@ -38,41 +38,19 @@ _NEVER = 10.0  # no normal number of single precision is so far from zero
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Which columns and samples are drawn, and what becomes of their values.
+    """Which columns and samples are drawn, and what becomes of their values."""
 
-    Attributes
-    ----------
-    drawn_from : str
-        What the real data are.
-    values : ndarray of shape (source samples, source features)
-        The real data.
-    y : ndarray of shape (n_samples,)
-        The class of each sample.
-    features, samples : ndarray of shape (n_features,) and (n_samples,)
-        The column and the sample of the real data that each one is drawn from.
-    feature_kinds, sample_kinds : Categorical
-        Their names there.
-    sample_names : sequence of str
-        Names of the samples.
-    noise : float
-        Standard deviation of the factors.
-    density : float
-        Share of the values that are not zero; 1 if the table is dense.
-    seed : int
-        Of all that is drawn.
-    """
-
-    drawn_from: str
-    values: Singles
-    y: NDArray[Any]
-    features: NDArray[np.intp]
+    drawn_from: str  # what the real data are
+    values: Singles  # the real data
+    y: NDArray[Any]  # the class of each sample
+    features: NDArray[np.intp]  # the column and the sample of the real data that each one is drawn from
     samples: NDArray[np.intp]
-    feature_kinds: "pd.Categorical[str]"
+    feature_kinds: "pd.Categorical[str]"  # their names there
     sample_kinds: "pd.Categorical[str]"
-    sample_names: Sequence[str]
-    noise: float
-    density: float
-    seed: int
+    sample_names: Sequence[str]  # names of the samples
+    noise: float  # standard deviation of the factors
+    density: float  # share of the values that are not zero; 1 if the table is dense
+    seed: int  # of all that is drawn
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -203,21 +203,6 @@ def stability(
 def nogueira(selections: ArrayLike, confidence: float = 0.95) -> tuple[float, tuple[float, float]]:
     """Stability of feature selections: the estimator of Nogueira, Sechidis & Brown and its asymptotic interval.
 
-    Parameters
-    ----------
-    selections : array-like of bool, shape (n_runs, n_features)
-        What each run selected; at least two runs.
-    confidence : float, default=0.95
-        Level of the interval.
-
-    Returns
-    -------
-    index : float
-        At most 1; 0 on average if the runs select at random. If all runs agree it is 1, also where all select
-        everything or nothing and the formula is 0/0.
-    interval : tuple of float
-        Lower and upper end, cut at 1; ``(1.0, 1.0)`` if all runs agree, since these runs show no variance.
-
     References
     ----------
     S. Nogueira, K. Sechidis, G. Brown, *On the Stability of Feature Selection Algorithms*, Journal of Machine Learning
@@ -250,20 +235,6 @@ def nogueira(selections: ArrayLike, confidence: float = 0.95) -> tuple[float, tu
 
 def stratified_rows(labels: Integers, subsample: float, rng: np.random.Generator) -> Integers:
     """Draw a part of each class without replacement.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_samples,)
-        Class of each sample, as an index from 0.
-    subsample : float
-        Part of each class to draw, rounded to whole samples, but at least 2 of a class, or its only one.
-    rng : numpy.random.Generator
-        What the draw depends on.
-
-    Returns
-    -------
-    ndarray of int
-        The drawn samples, sorted.
 
     Examples
     --------

@@ -27,22 +27,7 @@ _CURE = "give another folder, or delete this one (on the command line, --force s
 
 
 def run_parameters(what: str, problem: Problem, asked: dict[str, Any]) -> dict[str, Any]:
-    """All that the answer of a run depends on.
-
-    Parameters
-    ----------
-    what : str
-        Which kind of run.
-    problem : Problem
-        The data, their classes, the margins and rules.
-    asked : dict
-        Further parameters by name.
-
-    Returns
-    -------
-    dict
-        Values that JSON knows.
-    """
+    """All that the answer of a run depends on."""
     return {
         "format": _FORMAT,
         "version": _VERSION,
@@ -56,15 +41,6 @@ def run_parameters(what: str, problem: Problem, asked: dict[str, Any]) -> dict[s
 
 class Steps:
     """The finished steps of one run.
-
-    Parameters
-    ----------
-    folder : path-like, optional
-        Where they are; None for nowhere: then nothing is kept.
-    anew : bool, default=False
-        Whether to throw the steps of another run away instead of refusing the folder.
-    on_resume : callable, optional
-        Called with the number of steps that can be used and of those that are damaged, if there are any.
 
     Examples
     --------
@@ -103,23 +79,7 @@ class Steps:
 
     @contextlib.contextmanager
     def opened(self, parameters: Callable[[], dict[str, Any]]) -> Iterator[Self]:
-        """Use the folder for a run, alone.
-
-        Parameters
-        ----------
-        parameters : callable
-            What says all that the answer depends on, as :func:`run_parameters` does; asked if there is a folder.
-
-        Yields
-        ------
-        Steps
-            This one.
-
-        Raises
-        ------
-        InputError
-            If the folder is in use, holds the steps of another run, or other files.
-        """
+        """Use the folder for a run, alone."""
         if self._folder is None:
             yield self
             return
@@ -135,20 +95,7 @@ class Steps:
             self._leave_if_empty()
 
     def recall(self, name: str, asked: Any) -> Any | None:
-        """The answer of a step, if it is finished; None if it is not.
-
-        Parameters
-        ----------
-        name : str
-            Name of the step.
-        asked : object
-            What it is about: a step that is about something else is not used.
-
-        Returns
-        -------
-        object or None
-            What was kept.
-        """
+        """The answer of a step, if it is finished; None if it is not."""
         if self._folder is None or name not in self._usable:
             return None
         body = _checked_body(self._folder / f"{name}.json", self._key)
@@ -158,17 +105,7 @@ class Steps:
         return document["answer"] if document["asked"] == json.loads(json.dumps(described(asked))) else None
 
     def keep(self, name: str, asked: Any, answer: Any) -> None:
-        """Write a finished step, whole or not at all.
-
-        Parameters
-        ----------
-        name : str
-            Name of the step.
-        asked : object
-            What it is about.
-        answer : object
-            Its answer, of values that JSON knows.
-        """
+        """Write a finished step, whole or not at all."""
         if self._folder is None:
             return
         body = json.dumps({"asked": described(asked), "answer": answer}, separators=(",", ":"))

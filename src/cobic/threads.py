@@ -12,29 +12,12 @@ _WORTH_THREADS = 1 << 24
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Limit the BLAS to one thread, for as long as others work beside this process.
-
-    Returns
-    -------
-    context manager
-        Its end restores what was there before.
-    """
+    """Limit the BLAS to one thread, for as long as others work beside this process."""
     limits: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
     return limits
 
 
 def fitting_threads(matrix: Matrix) -> AbstractContextManager[object]:
-    """Limit the BLAS to one thread for as long as a small matrix is worked on.
-
-    Parameters
-    ----------
-    matrix : Matrix
-        The data.
-
-    Returns
-    -------
-    context manager
-        Its end restores what was there before.
-    """
+    """Limit the BLAS to one thread for as long as a small matrix is worked on."""
     small = matrix.shape[0] * matrix.shape[1] < _WORTH_THREADS
     return one_thread() if small else nullcontext()

@@ -36,34 +36,18 @@ class Tracer:
 
     Ctrl-C is meant for all fits, not for the one at hand: it comes out as `KeyboardInterrupt`, and what was found until
     then stays in `results` and `largest`.
-
-    Attributes
-    ----------
-    problem : Problem
-        The data, and the margin that is not varied.
-    kind : {"alpha", "beta"}
-        Which margin is varied.
-    method, time_limit, seed, options
-        How to solve, as in :func:`cobic.solve`.
-    results : dict of float to Result
-        The fit of each margin.
-    largest : LargestMargin or None
-        How far the margin can be raised, where it was asked for.
-    on_progress : callable, optional
-        Called with a line that says where it stands.
-    steps : Steps
-        Where each fit is kept, and looked up: fit by fit, what was found before leads on to the same next one.
     """
 
-    problem: Problem
-    kind: Kind
-    method: str
+    problem: Problem  # the data, and the margin that is not varied
+    kind: Kind  # which margin is varied
+    method: str  # how to solve, as in :func:`cobic.solve`
     time_limit: float | None
     seed: int
     options: dict[str, Any]
-    results: dict[float, Result] = field(default_factory=dict)
-    largest: LargestMargin | None = None
-    on_progress: Callable[[str], None] | None = None
+    results: dict[float, Result] = field(default_factory=dict)  # the fit of each margin
+    largest: LargestMargin | None = None  # how far the margin can be raised, where it was asked for
+    on_progress: Callable[[str], None] | None = None  # called with a line that says where it stands
+    # Where each fit is kept, and looked up: fit by fit, what was found before leads on to the same next one
     steps: Steps = field(default_factory=Steps)
     _n_steps: int = 0
 

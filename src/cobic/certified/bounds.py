@@ -42,20 +42,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class Cut:
-    """A vector of multipliers with all that is needed to see which counts it excludes.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    multipliers : ndarray of int64, shape (n_samples, n_comparisons)
-        The λ, whole numbers so that they can be written down and read back exactly; with soft margins in units of
-        `slack_penalty` / 2³⁰.
-    at : ndarray of shape (k,)
-        The counts for which they were found; only where the bound over a box is tightest depends on them.
-    scores : ndarray of shape (n_features,), optional
-        The scores that they give, if known; they must be what :func:`class_scores` says.
-    """
+    """A vector of multipliers with all that is needed to see which counts it excludes."""
 
     def __init__(self, problem: Problem, multipliers: Integers, at: Integers, scores: Floats | None = None) -> None:
         self._problem = problem
@@ -84,13 +71,7 @@ class Cut:
         return self._scores
 
     def release(self, least: Integers | None = None) -> None:
-        """Give memory back; what is asked for again later is computed again, at the price of a pass over the data.
-
-        Parameters
-        ----------
-        least : ndarray of shape (k,), optional
-            Counts below which nothing is likely to be asked for; without it only the scores are given back.
-        """
+        """Give memory back; what is asked for again later is computed again, at the price of a pass over the data."""
         self._scores = None
         if least is not None:
             least = np.maximum(least, self._first)
@@ -208,15 +189,6 @@ class RangeMaxima:
 
     The maxima of blocks of counts are kept, and those of all runs of 1, 2, 4, … blocks; the ends of a range are looked
     up.
-
-    Parameters
-    ----------
-    means : ndarray
-        P at `first`, and beyond.
-    slope : float
-        The σ.
-    first : int
-        The smallest count that will be asked for.
     """
 
     def __init__(self, means: Floats, slope: float, first: int) -> None:

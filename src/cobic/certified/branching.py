@@ -27,49 +27,24 @@ _FAR, _LATEST = 0.02, 10  # of the features: then not the last multipliers are t
 
 @dataclass
 class Node:
-    """A box of counts in the tree.
+    """A box of counts in the tree."""
 
-    Attributes
-    ----------
-    split : tuple of (int, int) or None
-        Class r and count c: the first child has n_r ≤ c, the second n_r > c.
-    children : tuple of (int, int) or None
-        Their places in the list of nodes.
-    cut : int or None
-        The cut that excludes the box.
-    open : int or None
-        The open point that the box consists of.
-    """
-
-    split: tuple[int, int] | None = None
-    children: tuple[int, int] | None = None
-    cut: int | None = None
-    open: int | None = None
+    split: tuple[int, int] | None = None  # class r and count c: the first child has n_r ≤ c, the second n_r > c
+    children: tuple[int, int] | None = None  # their places in the list of nodes
+    cut: int | None = None  # the cut that excludes the box
+    open: int | None = None  # the open point that the box consists of
 
 
 @dataclass
 class Slice:
-    """What is known about the count vectors with one total.
+    """What is known about the count vectors with one total."""
 
-    Attributes
-    ----------
-    total : int
-        The total T.
-    or_more : bool
-        Whether it is about the count vectors with larger totals, too.
-    nodes : list of Node
-        The tree, its root first; a node with nothing set is an empty box, or not settled yet.
-    open_points : list of Relaxed
-        Points at which the relaxation has a solution.
-    complete : bool
-        Whether every count vector is excluded or among the open points.
-    """
-
-    total: int
-    or_more: bool = False
+    total: int  # the total T
+    or_more: bool = False  # whether it is about the count vectors with larger totals, too
+    # The tree, its root first; a node with nothing set is an empty box, or not settled yet
     nodes: list[Node] = field(default_factory=list)
-    open_points: list[Relaxed] = field(default_factory=list)
-    complete: bool = False
+    open_points: list[Relaxed] = field(default_factory=list)  # points at which the relaxation has a solution
+    complete: bool = False  # whether every count vector is excluded or among the open points
 
     @property
     def excluded(self) -> bool:
@@ -78,17 +53,7 @@ class Slice:
 
 
 class Brancher:
-    """Settles one slice after another; the cuts found for one serve all.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    relaxation : FeaturePrograms
-        Where cuts come from.
-    budget : Budget
-        When to stop.
-    """
+    """Settles one slice after another; the cuts found for one serve all."""
 
     def __init__(self, problem: Problem, relaxation: FeaturePrograms, budget: Budget) -> None:
         self._problem, self._relaxation, self._budget = problem, relaxation, budget
@@ -96,25 +61,7 @@ class Brancher:
         self.cuts: list[Cut] = []
 
     def settle(self, total: int, near: Floats, max_open: int, *, or_more: bool = False) -> Slice:
-        """Exclude all count vectors with a total, except for points that turn out to be open.
-
-        Parameters
-        ----------
-        total : int
-            Number of selected features.
-        near : ndarray of shape (k,)
-            Shares of the classes where to look first.
-        max_open : int
-            Give up after this many open points.
-        or_more : bool, default=False
-            Exclude all larger totals as well.
-
-        Returns
-        -------
-        Slice
-            The tree; not `complete` if it was given up, because of open points or of too many boxes (with many classes
-            there is no end of them), or the budget ran out.
-        """
+        """Exclude all count vectors with a total, except for points that turn out to be open."""
         work = _Work(self, total, or_more=or_more)
         if work.boxes.size and not self._visit(work, self.nearest(total, near)):
             return work.slice
@@ -157,22 +104,7 @@ class Brancher:
         return total
 
     def fewer(self, cut: Cut, counts: Integers, level: float) -> Integers | None:
-        """Smaller counts at which v is above a level, with fewer features in the classes where that helps most.
-
-        Parameters
-        ----------
-        cut : Cut
-            Multipliers that exclude the counts.
-        counts : ndarray of shape (k,)
-            The counts.
-        level : float
-            The level, at least 0.
-
-        Returns
-        -------
-        ndarray of shape (k,) or None
-            The smaller counts; None if there are none.
-        """
+        """Smaller counts at which v is above a level, with fewer features in the classes where that helps most."""
         counts = counts.copy()
         value = float(cut.values(counts[None, :])[0])
         heap = [(-self._help(cut, cls, int(n)), cls) for cls, n in enumerate(counts)]

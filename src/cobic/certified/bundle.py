@@ -42,37 +42,17 @@ _LOOKS_AT_EVERYTHING = 4  # where it does not
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """What is known about the relaxation over a box of counts.
+    """What is known about the relaxation over a box of counts."""
 
-    Attributes
-    ----------
-    cut : Cut
-        The multipliers with the least bound.
-    value : float
-        Their bound: on the worst margin (hard), or on the objective (soft).
-    model : float
-        No multipliers have a bound below this, as far as the model tells: the value of the mixture.
-    margins : ndarray of shape (n_samples * n_comparisons,)
-        Margins of the mixture.
-    mean_counts, spread : ndarray of shape (k,)
-        Mean counts of the mixture, and how far from them, on the average, the mixed counts are.
-    counts : ndarray of shape (k,)
-        The mean counts, rounded; the counts themselves where the box is a point.
-    excluded : bool
-        With hard margins: whether the multipliers prove that no selection has counts in the box.
-    mixture : Mixture
-        The fractional selection.
-    """
-
-    cut: Cut
-    value: float
-    model: float
-    margins: Floats
-    mean_counts: Floats
+    cut: Cut  # the multipliers with the least bound
+    value: float  # their bound: on the worst margin (hard), or on the objective (soft)
+    model: float  # no multipliers have a bound below this, as far as the model tells: the value of the mixture
+    margins: Floats  # margins of the mixture
+    mean_counts: Floats  # mean counts of the mixture, and how far from them, on the average, the mixed counts are
     spread: Floats
-    counts: Integers
-    excluded: bool
-    mixture: "Mixture"
+    counts: Integers  # the mean counts, rounded; the counts themselves where the box is a point
+    excluded: bool  # with hard margins: whether the multipliers prove that no selection has counts in the box
+    mixture: "Mixture"  # the fractional selection
 
 
 Enough = Callable[[float, float, float], bool]
@@ -80,24 +60,7 @@ Box = tuple[Integers, Integers]
 
 
 class Bundle:
-    """Minimises the bound over one box of counts after another; what was met before serves again.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    budget : Budget
-        When to stop.
-
-    Attributes
-    ----------
-    closeness : float
-        The share of the features up to which totals need not be told apart; less than one feature never matters.
-    is_close : bool
-        Whether the last value at some counts is known so closely.
-    floor : float
-        A bound below this is not asked for.
-    """
+    """Minimises the bound over one box of counts after another; what was met before serves again."""
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
         self._problem, self._budget, self.closeness = problem, budget, CLOSENESS
@@ -147,13 +110,7 @@ class Bundle:
         self._multipliers = self.pieces.admissible.nearest(np.where(hardest & (margins < 0), 1.0, 0.0))
 
     def at(self, counts: Integers) -> Relaxed | None:
-        """Decide the sign of the largest worst margin at some counts (hard margins); None if the budget ran out.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (k,)
-            How many features of each class are selected.
-        """
+        """Decide the sign of the largest worst margin at some counts (hard margins); None if the budget ran out."""
         least, looks = float(self._problem.margin_errors.max()), 0
         tolerance = max(_PART_OF_A_FEATURE, self.closeness * self._problem.n_features)
 
@@ -173,17 +130,7 @@ class Bundle:
     def minimise(
         self, low: Integers, high: Integers, enough: Enough, decided: tuple[Bools, Bools] | None = None
     ) -> Relaxed | None:
-        """Find the multipliers with the least bound over a box; None if the budget ran out before the first look.
-
-        Parameters
-        ----------
-        low, high : ndarray of shape (k,)
-            The box.
-        enough : callable
-            Told the best value, that of the model, and what one feature does, tells whether that is close enough.
-        decided : tuple of ndarray of bool, optional
-            Features that every selection holds, and those that none holds; those of the problem by default.
-        """
+        """Find the multipliers with the least bound over a box; None if the budget ran out before the first look."""
         if self._budget.exhausted():
             return None
         run = _Run(self, self._budget, (low, high), enough, decided)

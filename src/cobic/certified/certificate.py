@@ -15,20 +15,11 @@ Token = list[Any]
 
 @dataclass(frozen=True)
 class Multipliers:
-    """One vector of multipliers in a proof; most of them are zero.
+    """One vector of multipliers in a proof; most of them are zero."""
 
-    Attributes
-    ----------
-    places : ndarray of int
-        Running indices of those comparisons that have one.
-    values : ndarray of int64
-        The λ there, whole numbers above zero.
-    slope : float
-        The σ to be used with them over a box of counts; any number up to 0 is right, a good one gives a tight bound.
-    """
-
-    places: Integers
-    values: Integers
+    places: Integers  # running indices of those comparisons that have one
+    values: Integers  # the λ there, whole numbers above zero
+    # The σ to be used with them over a box of counts; any number up to 0 is right, a good one gives a tight bound
     slope: float
 
     @classmethod
@@ -53,28 +44,7 @@ def make_certificate(
     tree: Sequence[Token],
     objective_bound: float | None = None,
 ) -> dict[str, Any]:
-    """Put a proof together.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is proven about.
-    support : ndarray of bool or None
-        A consistent selection, if there is one.
-    upper_bound : int
-        The bound.
-    cuts : sequence of Multipliers
-        All multipliers that the tree may name.
-    tree : sequence of tokens
-        The trees for the totals from `upper_bound` + 1 on, each from its root; empty if the bound needs no proof.
-    objective_bound : float, optional
-        Bound on the objective with soft margins; `upper_bound` by default.
-
-    Returns
-    -------
-    dict
-        A JSON document; only the multipliers that the tree names are kept.
-    """
+    """Put a proof together."""
     used = sorted({token[1] for token in tree if token[0] in ("cut", "fix")})
     place = {cut: index for index, cut in enumerate(used)}
     certificate: dict[str, Any] = {

@@ -42,13 +42,7 @@ class _Piece:
 
 
 class ClassPieces:
-    """The pieces that are at hand, and the small program over them.
-
-    Parameters
-    ----------
-    problem : Problem
-        A problem with soft margins.
-    """
+    """The pieces that are at hand, and the small program over them."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem

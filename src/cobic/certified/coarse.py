@@ -23,28 +23,14 @@ _MANY_SAMPLES = 2000
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where a search begins.
+    """Where a search begins."""
 
-    Attributes
-    ----------
-    amounts : ndarray of shape (k,)
-        Features of each class in a selection of about the largest size.
-    multipliers : ndarray of int64, shape (n_samples, n_comparisons), or None
-        Multipliers that are good there.
-    """
-
-    amounts: Floats
-    multipliers: Integers | None = None
+    amounts: Floats  # features of each class in a selection of about the largest size
+    multipliers: Integers | None = None  # multipliers that are good there
 
 
 def part_of_features(problem: Problem) -> Problem | None:
-    """The problem of some features, taken evenly from each class; None where that is not worth it.
-
-    Parameters
-    ----------
-    problem : Problem
-        The whole; it must not bind features to each other or to the selection.
-    """
+    """The problem of some features, taken evenly from each class; None where that is not worth it."""
     bound = problem.required.any() or problem.constraints.groups
     few = problem.n_selectable < _SHARE * max(_LEAST_FEATURES, _PER_SAMPLE * problem.n_samples)
     if bound or few or problem.n_samples > _MANY_SAMPLES:  # of few features nothing is consistent

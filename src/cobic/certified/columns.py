@@ -42,21 +42,7 @@ class _GivenUp(Exception):
 
 
 class ColumnSearch:
-    """Branches on features at one count vector after another.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    programs : FeaturePrograms
-        The programs over a few features.
-    budget : Budget
-        When to stop.
-    incumbent : Incumbent
-        Where selections go.
-    proof : list of Multipliers
-        Where multipliers go; tokens name them by their place.
-    """
+    """Branches on features at one count vector after another."""
 
     def __init__(
         self,
@@ -70,20 +56,7 @@ class ColumnSearch:
         self._incumbent, self._proof = incumbent, proof
 
     def close(self, point: Relaxed, programs: int) -> list[Token] | None:
-        """Prove that no selection has the counts of an open point, or find one.
-
-        Parameters
-        ----------
-        point : Relaxed
-            The relaxation there, solved to optimality.
-        programs : int
-            Linear programs that may be spent.
-
-        Returns
-        -------
-        list of tokens or None
-            The proof that there is none; None if a selection was found (the incumbent has it) or nothing was decided.
-        """
+        """Prove that no selection has the counts of an open point, or find one."""
         try:
             return _Tree(self, point, programs).tokens()
         except (_Found, _GivenUp):
@@ -92,28 +65,7 @@ class ColumnSearch:
     def dive(
         self, point: Relaxed, base: Bools, features: int, programs: int, effort: int, rng: np.random.Generator
     ) -> bool:
-        """Look for a selection with the counts of an open point: one path down the tree, by chance a little different.
-
-        Parameters
-        ----------
-        point : Relaxed
-            The relaxation there.
-        base : ndarray of bool, shape (n_features,)
-            A selection with these counts; the features that are not decided on stand as it says.
-        features : int
-            How many features to decide on: those nearest to the thresholds.
-        programs : int
-            Linear programs that may be spent.
-        effort : int
-            Each more doubles the time for exchanges.
-        rng : numpy.random.Generator
-            What makes two dives differ.
-
-        Returns
-        -------
-        bool
-            Whether a selection was found; the incumbent has it.
-        """
+        """Look for a selection with the counts of an open point: one path down, by chance a little different."""
         try:
             _Tree(self, point, programs, (base, features)).dive(rng, effort)
         except _Found:

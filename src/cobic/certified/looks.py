@@ -28,11 +28,6 @@ class RunningSums:
     """Sums of each sample by class over a selection: those of the last time, less and more what has changed.
 
     A pass over the data is dear where they are large, and few features change from one selection to the next.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -63,45 +58,19 @@ def class_sums(problem: Problem, features: Integers, weights: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What a look has found.
+    """What a look has found."""
 
-    Attributes
-    ----------
-    whole : ndarray of int64, shape (n_samples, n_comparisons)
-        The multipliers.
-    value : float
-        The bound: on the worst margin (hard), or on the objective (soft).
-    counts : ndarray of shape (k,)
-        The counts at which it is attained.
-    support : ndarray of bool, shape (n_features,)
-        The selection that attains it.
-    sums : ndarray of shape (n_samples, k)
-        Its sums by class.
-    effect : float
-        What one feature does to the value, on the average.
-    scores : ndarray of shape (n_features,) or None
-        The score of each feature; None after a look through a window.
-    """
-
-    whole: Integers
-    value: float
-    counts: Integers
-    support: Bools
-    sums: Floats
-    effect: float
-    scores: Floats | None
+    whole: Integers  # the multipliers
+    value: float  # the bound: on the worst margin (hard), or on the objective (soft)
+    counts: Integers  # the counts at which it is attained
+    support: Bools  # the selection that attains it
+    sums: Floats  # its sums by class
+    effect: float  # what one feature does to the value, on the average
+    scores: Floats | None  # the score of each feature; None after a look through a window
 
 
 class Everything:
-    """Looks at all features.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    decided : tuple of ndarray of bool, optional
-        Features that every selection holds, and those that none holds; those of the problem by default.
-    """
+    """Looks at all features."""
 
     def __init__(self, problem: Problem, decided: tuple[Bools, Bools] | None = None) -> None:
         self._problem, self._sums = problem, RunningSums(problem)
@@ -126,28 +95,7 @@ class Everything:
 
 
 class Window:
-    """Looks at the features near the thresholds, with the others as they stood at the last look at everything.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    seen : Look or None
-        The last look at everything, with scores; not needed if the window holds all features.
-    size : int
-        How many features it may hold.
-
-    Attributes
-    ----------
-    features : ndarray
-        The features, class by class.
-    by_class : list of ndarray
-        Those of each class.
-    base : ndarray of bool, shape (n_features,)
-        Features outside the window that are selected.
-    base_counts : ndarray of shape (k,)
-        How many those are.
-    """
+    """Looks at the features near the thresholds, with the others as they stood at the last look at everything."""
 
     def __init__(self, problem: Problem, seen: Look | None, size: int) -> None:
         self._problem = problem
@@ -215,17 +163,7 @@ class Window:
         return [columns @ pull[:, cls] for cls, columns in enumerate(self._columns)]
 
     def nearest(self, whole: Integers, counts: Integers, size: int) -> tuple[Integers, Floats]:
-        """Features with scores next to where their class is cut off, and what it costs to move them across.
-
-        Parameters
-        ----------
-        whole : ndarray of int64, shape (n_samples, n_comparisons)
-            The multipliers.
-        counts : ndarray of shape (k,)
-            Where the classes are cut off.
-        size : int
-            How many features at most.
-        """
+        """Features with scores next to where their class is cut off, and what it costs to move them across."""
         distances = []
         for scores, n, outside in zip(self.scores(whole), counts.tolist(), self.base_counts.tolist(), strict=True):
             if 0 < n - outside < scores.size:

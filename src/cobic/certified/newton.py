@@ -27,28 +27,7 @@ _ROUNDS, _PATIENCE = 100, 3  # of changes of the pieces with weights; those with
 
 
 class LevelProjection:
-    """Pieces, the point that was found, and the mixture that came with it.
-
-    Parameters
-    ----------
-    problem : Problem
-        A problem with soft margins.
-    cls, counts : ndarray of shape (p,)
-        Class of each piece, and its number of features; there is one at least of every class.
-    means : ndarray of shape (p, n_samples)
-        Mean of its features in each sample.
-
-    Attributes
-    ----------
-    point : ndarray of shape (n_samples, n_comparisons)
-        The multipliers, in units of the price.
-    weights : ndarray of shape (p,)
-        Weights of the pieces, 1 in all for each class.
-    total : float
-        The total that they belong to.
-    best : tuple of (float, ndarray)
-        The largest value of a mixture that was met, and its weights.
-    """
+    """Pieces, the point that was found, and the mixture that came with it."""
 
     def __init__(self, problem: Problem, cls: Integers, counts: Floats, means: Floats) -> None:
         self._comparisons, self._alpha, self._price = problem.comparisons, problem.alpha, problem.slack_penalty
@@ -82,19 +61,7 @@ class LevelProjection:
         return float(self._counts @ weights) + self._price * float(np.minimum(margins.min(axis=1), 0.0).sum())
 
     def run(self, near: Floats, best: float, least: float, aim: float, weights: Floats, total: float) -> None:
-        """Find the point.
-
-        Parameters
-        ----------
-        near : ndarray of shape (n_samples, n_comparisons)
-            The best multipliers so far.
-        best, least : float
-            Their value, and one below which nothing is asked for.
-        aim : float
-            Where between these the level is.
-        weights, total : ndarray of shape (p,), float
-            Where to begin; a total of 0 if that is not known.
-        """
+        """Find the point."""
         self._near, self._level = near, least + aim * (best - least)
         self._begin(weights, total)
         for _ in range(_STEPS):

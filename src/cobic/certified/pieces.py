@@ -54,18 +54,10 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Model:
-    """What the pieces say.
+    """What the pieces say."""
 
-    Attributes
-    ----------
-    least : float
-        No multipliers have a bound below this, as far as the pieces tell: the value of a mixture of them.
-    scale : float
-        How large the slopes of the pieces are.
-    """
-
-    least: float
-    scale: float
+    least: float  # no multipliers have a bound below this, as far as the pieces tell: the value of a mixture of them
+    scale: float  # how large the slopes of the pieces are
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +74,7 @@ class Mixed:
 
 
 class Pieces:
-    """The pieces that are at hand, and the small programs over them.
-
-    Parameters
-    ----------
-    problem : Problem
-        A problem with hard margins.
-    """
+    """The pieces that are at hand, and the small programs over them."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem

@@ -35,17 +35,7 @@ _TOLERANCE = 1e-9
 
 
 class FeaturePrograms:
-    """Builds and solves the programs of one problem with hard margins.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    budget : Budget
-        When to stop.
-    bundle : Bundle
-        Where the relaxation is solved to begin with.
-    """
+    """Builds and solves the programs of one problem with hard margins."""
 
     def __init__(self, problem: Problem, budget: Budget, bundle: Bundle) -> None:
         self._problem, self._bundle, self._solver = problem, bundle, LpSolver(budget)
@@ -66,13 +56,6 @@ class FeaturePrograms:
         """The relaxation at some counts: at least the sign of its worst margin; None if out of budget.
 
         Where features are few, or good multipliers are known, a few programs do; else the bundle method comes first.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (k,)
-            How many features of each class are selected.
-        closely : bool, default=False
-            Go on to the optimum if that takes few programs.
         """
         few = self._sample.size <= _MANY_ROWS
         moved, self._last = self.moved(counts), counts
@@ -166,19 +149,7 @@ class FeaturePrograms:
         return found
 
     def program(self, features: Integers, fixed: Bools, counts: Integers, rows: Integers) -> LinearProgram:
-        """The program over some features, which come class by class, with s as its last column.
-
-        Parameters
-        ----------
-        features : ndarray
-            The features in play.
-        fixed : ndarray of bool, shape (n_features,)
-            Features that are selected besides.
-        counts : ndarray of shape (k,)
-            How many features of each class are selected.
-        rows : ndarray
-            The comparisons to be kept, as running indices.
-        """
+        """The program over some features, which come class by class, with s as its last column."""
         problem = self._problem
         sample, scale = self._sample[rows], self._scale[self._sample[rows]]
         classes, gathered = problem.feature_classes[features], problem.columns(features).T
@@ -208,20 +179,7 @@ class FeaturePrograms:
 
 
 def round_to_counts(problem: Problem, x: Floats, counts: Integers, rng: np.random.Generator | None = None) -> Bools:
-    """The selection with given counts that holds the largest entries of a fractional one.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    x : ndarray of shape (n_features,)
-        The fractional selection.
-    counts : ndarray of shape (k,)
-        The counts.
-    rng : numpy.random.Generator, optional
-        Then a feature with a share between 0 and 1 is in by chance, more often the larger its share: the means over
-        many such features stay about what they were.
-    """
+    """The selection with given counts that holds the largest entries of a fractional one."""
     if rng is not None:
         x = x + np.where((x > 0) & (x < 1), rng.random(x.size) - 0.5, np.sign(x - 0.5))
     support = np.zeros(problem.n_features, dtype=np.bool_)

@@ -20,21 +20,11 @@ _TINY = 1e-14
 
 @dataclass(frozen=True)
 class Admissible:
-    """The multipliers that are admissible.
+    """The multipliers that are admissible."""
 
-    Attributes
-    ----------
-    shape : tuple of (int, int)
-        Samples and comparisons of each.
-    cap : float or None
-        The multipliers of a sample add up to at most this.
-    total : float or None
-        All multipliers add up to this.
-    """
-
-    shape: tuple[int, int]
-    cap: float | None = None
-    total: float | None = None
+    shape: tuple[int, int]  # samples and comparisons of each
+    cap: float | None = None  # the multipliers of a sample add up to at most this
+    total: float | None = None  # all multipliers add up to this
 
     @property
     def centre(self) -> Floats:
@@ -65,19 +55,7 @@ class Admissible:
 
 
 def least_of_model(pieces: Floats, offsets: Floats, admissible: Admissible, accuracy: float) -> Floats:
-    """The mixture of pieces (p,), weights that add up to 1, whose least value is that of their maximum.
-
-    Parameters
-    ----------
-    pieces : ndarray of shape (p, n * c)
-        Slopes g of the pieces, of order 1.
-    offsets : ndarray of shape (p,)
-        Their b.
-    admissible : Admissible
-        The multipliers.
-    accuracy : float
-        By how much the answer may be wrong.
-    """
+    """The mixture of pieces (p,), weights that add up to 1, whose least value is that of their maximum."""
     with one_blas_thread():  # the matrices are small: threads would wait for each other
         weights = _InteriorPoint(pieces, -offsets, admissible, None).run(accuracy).weights
     mixture: Floats = weights / weights.sum()
@@ -87,17 +65,7 @@ def least_of_model(pieces: Floats, offsets: Floats, admissible: Admissible, accu
 def nearest_below(
     pieces: Floats, offsets: Floats, level: float, near: Floats, admissible: Admissible, accuracy: float
 ) -> Floats:
-    """The admissible multipliers (n, c) next to some others for which no piece is above a level.
-
-    Parameters
-    ----------
-    pieces, offsets, admissible, accuracy
-        As in :func:`least_of_model`.
-    level : float
-        The level; somewhere all pieces must be below.
-    near : ndarray of shape (n, c)
-        The others.
-    """
+    """The admissible multipliers (n, c) next to some others for which no piece is above a level."""
     with one_blas_thread():
         point = _InteriorPoint(pieces, level - offsets, admissible, near.ravel()).run(accuracy)
     return admissible.nearest(point.multipliers)

@@ -77,26 +77,7 @@ class _Total:
 
 
 class CertifiedSearch:
-    """Brings the largest selection and the proven bound together.
-
-    Parameters
-    ----------
-    problem : Problem
-        What to solve; every class has features.
-    budget : Budget
-        When to stop.
-    incumbent : Incumbent
-        The best selection so far.
-    rng : numpy.random.Generator
-        What makes dives differ.
-    max_programs : int
-        How many linear programs may be solved in all.
-    target_gap : float, default=0.0
-        The share of the bound by which selection and bound may differ for the search to stop. If it is above 0, the
-        search stops as well when it has brought nothing for long.
-    is_part : bool, default=False
-        Whether it is about a part of the features, only to begin with: then totals need not be told apart closely.
-    """
+    """Brings the largest selection and the proven bound together."""
 
     def __init__(
         self,
@@ -133,13 +114,7 @@ class CertifiedSearch:
         self.upper_bound = problem.n_selectable
 
     def run(self, beginning: Beginning | None = None) -> None:
-        """Search.
-
-        Parameters
-        ----------
-        beginning : Beginning, optional
-            Where; by default at the bound of a part of the features where there are very many, else at all of them.
-        """
+        """Search."""
         beginning = (
             beginning or self._bound_of_part() or Beginning(self._problem.feature_class_sizes.astype(np.float64))
         )

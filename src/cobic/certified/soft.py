@@ -54,21 +54,7 @@ class _Node:
 
 
 class SoftSearch:
-    """Brings the best objective and its proven bound together.
-
-    Parameters
-    ----------
-    problem : Problem
-        A problem with soft margins in which every class has features.
-    budget : Budget
-        When to stop.
-    incumbent : SoftIncumbent
-        The best selection so far.
-    max_programs : int
-        How many looks at the data may be taken.
-    target_gap : float
-        Distance between objective and bound at which to stop.
-    """
+    """Brings the best objective and its proven bound together."""
 
     def __init__(
         self, problem: Problem, budget: Budget, incumbent: SoftIncumbent, max_programs: int, target_gap: float

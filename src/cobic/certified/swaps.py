@@ -22,19 +22,7 @@ _STEEPEST = 40.0  # exponents are kept within what float32 can hold
 
 
 class Swaps:
-    """Exchanges among some features.
-
-    Parameters
-    ----------
-    effects : ndarray of shape (n, c)
-        What each feature adds to the margin of each comparison.
-    classes : ndarray of shape (n,)
-        Class of each feature.
-    inside : ndarray of bool, shape (n,)
-        Which of them are selected to begin with.
-    margins : ndarray of shape (c,)
-        The margins then, less what they must exceed.
-    """
+    """Exchanges among some features."""
 
     def __init__(self, effects: Floats, classes: Integers, inside: Bools, margins: Floats) -> None:
         moving = np.abs(effects[effects != 0])
@@ -46,15 +34,7 @@ class Swaps:
         self._places = [np.flatnonzero(classes == cls) for cls in np.unique(classes)]
 
     def cool(self, rng: np.random.Generator, effort: int) -> Bools | None:
-        """One cooling: which features are selected when all margins are positive; None if it does not come to that.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-            What makes two coolings differ.
-        effort : int
-            Each more makes it twice as slow.
-        """
+        """One cooling: which features are selected when all margins are positive; None if it does not come to that."""
         inside, margins = self._inside.copy(), self._margins.copy()
         stays = np.zeros(inside.size, dtype=np.int64)
         step = 0

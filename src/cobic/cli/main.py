@@ -52,19 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments; those of the process by default.
-
-    Returns
-    -------
-    int
-        The exit code: 0 done, 2 bad usage or input, 3 proven infeasible, 4 a certificate or model that does not check,
-        130 interrupted.
-    """
+    """Run the command line."""
     output = _Output(sys.stdout)
     with redirect_stdout(cast("TextIO", output)):
         try:

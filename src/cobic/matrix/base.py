@@ -17,32 +17,16 @@ NotFinite = tuple[int, int, float]
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What one look at all numbers tells.
+    """What one look at all numbers tells."""
 
-    Attributes
-    ----------
-    row_peaks, column_peaks : ndarray
-        Largest absolute value of each sample (n,) and of each feature (m,).
-    not_finite : tuple of (int, int, float) or None
-        Row, column and value of the first NaN or infinity.
-    fingerprints : ndarray of uint64, shape (m,), or None
-        The fingerprint of each feature, if it was asked for.
-    """
-
-    row_peaks: Floats
+    row_peaks: Floats  # largest absolute value of each sample (n,) and of each feature (m,)
     column_peaks: Floats
-    not_finite: NotFinite | None
-    fingerprints: Bits | None
+    not_finite: NotFinite | None  # row, column and value of the first NaN or infinity
+    fingerprints: Bits | None  # the fingerprint of each feature, if it was asked for
 
 
 class Matrix(ABC):
-    """Samples × features, seen through a handful of operations.
-
-    Attributes
-    ----------
-    shape : tuple of (int, int)
-        Number of samples and of features.
-    """
+    """Samples × features, seen through a handful of operations."""
 
     #: Whether reading the numbers costs so much more than working on them that one look should tell everything.
     costly = False
@@ -70,58 +54,15 @@ class Matrix(ABC):
 
     @abstractmethod
     def class_sums(self, weights: Floats, classes: Integers, n_classes: int) -> Floats:
-        """Weighted sums of each sample over the features of each class, (n, k).
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_features,)
-            Weight of each feature.
-        classes : ndarray of int, shape (n_features,)
-            Class of each feature; -1 for a feature in none.
-        n_classes : int
-            Number of classes, k.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            ``products`` of a matrix that has the weight of each feature in the column of its class.
-        """
+        """Weighted sums of each sample over the features of each class, (n, k)."""
 
     @abstractmethod
     def class_scores(self, pull: Floats, classes: Integers) -> Floats:
-        """For each feature the product with the column of its class, (m,).
-
-        Parameters
-        ----------
-        pull : ndarray of shape (n_samples, n_classes)
-            A multiplier for each sample and class.
-        classes : ndarray of int, shape (n_features,)
-            Class of each feature; -1 for a feature in none.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            ``Σ_j pull[j, classes[i]] · X[j, i]``; 0 for a feature in no class.
-        """
+        """For each feature the product with the column of its class, (m,)."""
 
     @abstractmethod
     def grouped_scores(self, pull: Floats, classes: Integers, groups: Integers) -> Floats:
-        """:meth:`class_scores` of each group of samples by itself, (G, m), in one pass.
-
-        Parameters
-        ----------
-        pull : ndarray of shape (n_samples, n_classes)
-            A multiplier for each sample and class.
-        classes : ndarray of int, shape (n_features,)
-            Class of each feature; -1 for a feature in none.
-        groups : ndarray of int, shape (n_samples,)
-            Group of each sample, from 0 to G − 1; samples of a group lie side by side, in the order of the groups.
-
-        Returns
-        -------
-        ndarray of shape (n_groups, n_features)
-            They add up to `class_scores`.
-        """
+        """:meth:`class_scores` of each group of samples by itself, (G, m), in one pass."""
 
     @abstractmethod
     def rows(self, index: Integers) -> Floats:
@@ -204,15 +145,7 @@ def runs(groups: Integers) -> list[tuple[int, slice]]:
 
 
 class Surveyor:
-    """Puts the surveys of parts of a matrix together.
-
-    Parameters
-    ----------
-    shape : tuple of (int, int)
-        Shape of the whole.
-    with_bits : bool
-        Whether the parts bring weighted bits.
-    """
+    """Puts the surveys of parts of a matrix together."""
 
     def __init__(self, shape: tuple[int, int], *, with_bits: bool) -> None:
         self._rows, self._columns = np.zeros(shape[0]), np.zeros(shape[1])

@@ -14,15 +14,7 @@ AHEAD_BYTES = 1 << 27
 
 
 class ColumnCache:
-    """The columns asked for last, within bounds.
-
-    Parameters
-    ----------
-    n_rows : int
-        Length of a column.
-    most_bytes : int, optional
-        What may be kept, if that is less than 256 MB.
-    """
+    """The columns asked for last, within bounds."""
 
     def __init__(self, n_rows: int, most_bytes: int | None = None) -> None:
         self._n_rows = n_rows
@@ -34,20 +26,7 @@ class ColumnCache:
         return {**self.__dict__, "_kept": OrderedDict(), "_bytes": 0}
 
     def columns(self, index: Integers, read: Callable[[Integers], NDArray[Any]]) -> Floats:
-        """Some columns, of which those that are not here are read, all at once.
-
-        Parameters
-        ----------
-        index : ndarray of int
-            The columns, in any order.
-        read : callable
-            Reads columns, given their indices in rising order.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, len(index))
-            The columns, each in one piece of memory.
-        """
+        """Some columns, of which those that are not here are read, all at once."""
         wanted = index.tolist()
         missing = np.unique([column for column in wanted if column not in self._kept]).astype(np.intp)
         new = read(missing) if missing.size else None
@@ -87,22 +66,7 @@ class RowsAhead:
         return {"_first": 0, "_kept": None}
 
     def rows(self, start: int, stop: int, ahead: int, read: Callable[[int, int], Any]) -> Any:
-        """Rows one after the other.
-
-        Parameters
-        ----------
-        start, stop : int
-            The first row, and the one after the last.
-        ahead : int
-            Up to where to read if it must be read.
-        read : callable
-            Reads rows, given the first and the one after the last.
-
-        Returns
-        -------
-        array
-            The rows, in the form in which they are read.
-        """
+        """Rows one after the other."""
         if self._kept is None or not self._first <= start <= stop <= self._first + self._kept.shape[0]:
             self._kept = None  # to have both would take twice the memory
             self._kept = read(start, max(stop, ahead))

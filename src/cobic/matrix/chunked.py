@@ -20,15 +20,7 @@ _AT_ONCE = 256
 
 
 class ChunkedMatrix(Matrix):
-    """A dask array, chunked by samples, by features or both; a chunk may be anything that is a matrix in memory.
-
-    Parameters
-    ----------
-    array : dask.array.Array
-        Two dimensions, real numbers, chunks of known sizes.
-    index : ndarray of int, optional
-        The rows that are meant.
-    """
+    """A dask array, chunked by samples, by features or both; a chunk may be anything that is a matrix in memory."""
 
     costly = True
 

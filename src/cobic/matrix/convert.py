@@ -21,23 +21,6 @@ _STORED = (StoredArray, StoredSparse, RowsOfSparse, TurnedRows)
 def as_matrix(X: Any) -> Matrix:
     """Look at X as a :class:`Matrix`, without copying it where that can be avoided.
 
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        ndarray of any order and real number type, data frame, nested lists, or any scipy.sparse format; memory map,
-        array of HDF5, Zarr or dask, or the X of an AnnData object that is backed by a file, which are read piece by
-        piece.
-
-    Returns
-    -------
-    Matrix
-        The same numbers behind cobic's operations.
-
-    Raises
-    ------
-    InputError
-        If X is not a table of finite real numbers with at least one row and one column.
-
     Examples
     --------
     >>> as_matrix([[1, 2], [3, 4]]).shape
@@ -146,20 +129,7 @@ def _wrap_backed(X: Any) -> Matrix:
 
 
 def stored_sparse(group: Any, words: str) -> StoredSparse:
-    """The sparse matrix in a group of HDF5 or Zarr, as anndata writes it.
-
-    Parameters
-    ----------
-    group : group of HDF5 or Zarr
-        With `data`, `indices` and `indptr`, and attributes that tell form and shape.
-    words : str
-        What it is in, for people.
-
-    Returns
-    -------
-    StoredSparse
-        Nothing of it is read yet but where its lines begin.
-    """
+    """The sparse matrix in a group of HDF5 or Zarr, as anndata writes it."""
     attributes = group.attrs
     form = attributes.get("encoding-type", attributes.get("h5sparse_format", ""))
     form = str(form.decode() if isinstance(form, bytes) else form).removesuffix("_matrix").removesuffix("_array")

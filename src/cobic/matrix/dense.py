@@ -96,13 +96,7 @@ class InMemory:
 
 
 class DenseMatrix(Matrix):
-    """A table of numbers; its tiles are widened to float64 as they are needed.
-
-    Parameters
-    ----------
-    source : ndarray or Source
-        Two dimensions, real numbers.
-    """
+    """A table of numbers; its tiles are widened to float64 as they are needed."""
 
     def __init__(self, source: NDArray[Any] | Source) -> None:
         self._source: Source = InMemory(source) if isinstance(source, np.ndarray) else source

@@ -68,22 +68,7 @@ class Room:
 
 
 def in_order(work: Callable[[Item], Result], items: Sequence[Item], ahead: int = 2) -> Iterator[Result]:
-    """Results of a function for some items, in their order, whoever computes them.
-
-    Parameters
-    ----------
-    work : callable
-        What to do with an item; it should spend its time outside of Python.
-    items : sequence
-        The items.
-    ahead : int
-        How many results may be waiting, for each thread.
-
-    Yields
-    ------
-    object
-        The next result.
-    """
+    """Results of a function for some items, in their order, whoever computes them."""
     threads = min(n_threads(), len(items))
     if threads < 2:
         yield from map(work, items)

@@ -115,13 +115,7 @@ def cleaned(band: Any) -> Any:
 
 
 class SparseMatrix(Matrix):
-    """A csr or csc matrix.
-
-    Parameters
-    ----------
-    source : scipy sparse matrix or SparseSource
-        In csr or csc format, of real numbers.
-    """
+    """A csr or csc matrix."""
 
     def __init__(self, source: Any) -> None:
         self._source: SparseSource = SparseInMemory(source) if sp.issparse(source) else source

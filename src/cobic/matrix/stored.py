@@ -71,26 +71,7 @@ class _Sent:
 
 
 class StoredArray(_Sent):
-    """A dense array on disk, or some of its rows and columns, either way round; nothing is read before it is needed.
-
-    Parameters
-    ----------
-    handle : array of HDF5 or Zarr, or memory map
-        Two dimensions, read by slices.
-    words : str
-        What it is, for people.
-    rows, columns : ndarray of int, optional
-        The part that is meant, in the orientation of the handle.
-    turned : bool
-        Whether rows and columns are exchanged.
-
-    Attributes
-    ----------
-    shape : tuple of (int, int)
-        Rows and columns of the part, turned or not.
-    dtype : dtype
-        Of the numbers.
-    """
+    """A dense array on disk, or some of its rows and columns, either way round; nothing is read before it is needed."""
 
     ndim = 2
     costly = True
@@ -239,24 +220,7 @@ def _runs(places: Places, most: int, near: int) -> Iterator[Run]:
 
 
 class StoredSparse(_Sent):
-    """A csr or csc matrix on disk in its three parts, or some of its rows.
-
-    Parameters
-    ----------
-    group : group of HDF5 or Zarr
-        It has `data`, `indices` and `indptr`.
-    form : {"csr", "csc"}
-        How it is compressed.
-    shape : tuple of (int, int)
-        Rows and columns.
-    words : str
-        What it is, for people.
-
-    Attributes
-    ----------
-    dtype : dtype
-        Of the entries.
-    """
+    """A csr or csc matrix on disk in its three parts, or some of its rows."""
 
     ndim = 2
     costly = True
@@ -326,15 +290,7 @@ class StoredSparse(_Sent):
 
 
 class RowsOfSparse:
-    """Some rows of a sparse matrix on disk.
-
-    Parameters
-    ----------
-    source : StoredSparse
-        The matrix.
-    index : ndarray of int
-        The rows.
-    """
+    """Some rows of a sparse matrix on disk."""
 
     ndim = 2
     costly = True
@@ -386,13 +342,7 @@ class RowsOfSparse:
 
 
 class TurnedRows:
-    """Some columns of a sparse matrix on disk: good for nothing but to be turned back.
-
-    Parameters
-    ----------
-    T : RowsOfSparse
-        The same with rows and columns exchanged.
-    """
+    """Some columns of a sparse matrix on disk: good for nothing but to be turned back."""
 
     ndim = 2
 

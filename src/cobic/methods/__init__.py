@@ -27,21 +27,11 @@ _SAME_OBJECTIVE = 1e-6
 
 @dataclass(frozen=True)
 class Method:
-    """A way to solve the problem.
+    """A way to solve the problem."""
 
-    Attributes
-    ----------
-    solve : callable
-        ``solve(problem, budget, rng, **options) -> Outcome``.
-    source : str
-        Where it was published.
-    soft : bool
-        Whether it can solve problems with soft margins.
-    """
-
-    solve: Callable[..., Outcome]
-    source: str
-    soft: bool = False
+    solve: Callable[..., Outcome]  # ``solve(problem, budget, rng, **options) -> Outcome``
+    source: str  # where it was published
+    soft: bool = False  # whether it can solve problems with soft margins
 
     @property
     def options(self) -> dict[str, Any]:
@@ -124,25 +114,7 @@ def solve(
 
 
 def find_method(name: str, options: Iterable[str] = ()) -> Method:
-    """Look a method up by its name.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    options : iterable of str
-        Names of the options that it is to get.
-
-    Returns
-    -------
-    Method
-        The method.
-
-    Raises
-    ------
-    InputError
-        If there is no such method, or it has no such option.
-    """
+    """Look a method up by its name."""
     if name not in METHODS:
         message = f"there is no method {name!r}: choose one of {', '.join(METHODS)}"
         raise InputError(message)

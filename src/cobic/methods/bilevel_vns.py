@@ -286,22 +286,7 @@ class _Search:
 
 
 def violation(problem: Problem, x: Bools, shares: Floats) -> float:
-    """Violation g(x, y) of the share-scaled comparisons; 0 if none is violated by more than its rounding error.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    x : ndarray of bool, shape (n_features,)
-        The selection.
-    shares : ndarray of shape (k,)
-        The shares y, positive.
-
-    Returns
-    -------
-    float
-        The sum of all positive parts, as printed in the paper.
-    """
+    """Violation g(x, y) of the share-scaled comparisons; 0 if none is violated by more than its rounding error."""
     comparisons, size = problem.comparisons, float(x.sum())
     scaled = problem.sums(x.astype(np.float64)) / shares
     rows = comparisons.margins(scaled) - (size - 1.0) * comparisons.alpha[:, None]

@@ -56,24 +56,7 @@ def solve(
 
 
 def iterate(problem: Problem, budget: Budget, incumbent: Incumbent, max_iterations: int) -> Floats:
-    """Repeat the loop until the shares no longer move, offering a repaired selection after each linear program.
-
-    Parameters
-    ----------
-    problem : Problem
-        What to solve; every class has features.
-    budget : Budget
-        When to stop.
-    incumbent : Incumbent
-        Where the selections go.
-    max_iterations : int
-        Largest number of linear programs.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        The last fractional solution; all ones if there was none.
-    """
+    """Repeat the loop until the shares no longer move, offering a repaired selection after each linear program."""
     relaxation, solver = Relaxation(problem), LpSolver(budget)
     x: Floats = problem.selectable.astype(np.float64)
     seen = [shares_of(problem, x)]

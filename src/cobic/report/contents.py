@@ -48,18 +48,7 @@ class _Page:
 
 
 def contents(story: Story) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Put together what a page says.
-
-    Parameters
-    ----------
-    story : Story
-        What to tell.
-
-    Returns
-    -------
-    tuple of dict
-        Words for the template, and plain numbers and texts for the scripts.
-    """
+    """Put together what a page says."""
     page = _Page(_heading(story), {}, {}, [])
     for part in (_heatmap, _margins, _course, _dropped, _features, _validation, _path):
         part(story, page)

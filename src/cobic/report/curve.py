@@ -16,28 +16,15 @@ from cobic.report.tables import feature_table
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The curve over a margin and the ranking of the features.
+    """The curve over a margin and the ranking of the features."""
 
-    Attributes
-    ----------
-    kind : str
-        ``"alpha"`` or ``"beta"``.
-    table : DataFrame
-        One row per margin: the margin under the name of its kind, ``n_selected, upper_bound`` and, where there was
-        cross-validation, ``cv_error, cv_se``.
-    chosen : float or None
-        The margin to take.
-    reason : str
-        Why.
-    rank, survives : ndarray of float, shape (n_features,)
-        Place in the ranking, and the largest margin at which the feature is selected; NaN where not known.
-    """
-
-    kind: str
+    kind: str  # ``"alpha"`` or ``"beta"``
+    # One row per margin: the margin under the name of its kind, ``n_selected, upper_bound`` and, where there was
+    # cross-validation, ``cv_error, cv_se``
     table: pd.DataFrame
-    chosen: float | None
-    reason: str
-    rank: Floats
+    chosen: float | None  # the margin to take
+    reason: str  # why
+    rank: Floats  # place in the ranking, and the largest margin at which the feature is selected; NaN where not known
     survives: Floats
 
     @classmethod
@@ -48,27 +35,7 @@ class Curve:
 
     @classmethod
     def read(cls, folder: Path, problem: Problem) -> Self:
-        """Read back what ``cobic path --out`` wrote about the same data.
-
-        Parameters
-        ----------
-        folder : Path
-            With ``path.json``, ``path.csv`` and ``ranking.csv``.
-        problem : Problem
-            The data.
-
-        Returns
-        -------
-        Curve
-            Its ranking in the order of the features.
-
-        Raises
-        ------
-        InputError
-            If the folder has no such files, or they are about other data.
-        ModelError
-            If they are damaged, or do not hold together.
-        """
+        """Read back what ``cobic path --out`` wrote about the same data."""
         try:
             document = json.loads((folder / "path.json").read_text(encoding="utf-8"))
             table = pd.read_csv(folder / "path.csv", float_precision="round_trip")

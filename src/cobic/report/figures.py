@@ -20,13 +20,7 @@ _GREY = "#8a8f98"
 
 
 def library() -> str:
-    """The JavaScript of Bokeh's core, to be put into a page.
-
-    Returns
-    -------
-    str
-        About 1.3 MB.
-    """
+    """The JavaScript of Bokeh's core, to be put into a page."""
     from bokeh.resources import Resources
 
     return str(Resources(mode="inline", components=["bokeh"]).js_raw[0])  # what follows sets a log level

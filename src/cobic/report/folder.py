@@ -30,27 +30,7 @@ _SAME_OBJECTIVE = 1e-6  # as where the status is given
 
 
 def read_answer(folder: Path, data: Dataset) -> Story:
-    """Read an answer back and check it: the data by digest and names, the selection by its margins, the proof whole.
-
-    Parameters
-    ----------
-    folder : Path
-        What ``cobic select --out`` wrote.
-    data : Dataset
-        The data it is about.
-
-    Returns
-    -------
-    Story
-        For the report.
-
-    Raises
-    ------
-    InputError
-        If a file is missing, or the data are others.
-    ModelError
-        If the files do not hold together.
-    """
+    """Read an answer back and check it: the data by digest and names, the selection by its margins, the proof whole."""
     run = _json(folder / "run.json", folder)
     data.problem()  # complains about the data themselves, if there is something to complain about
     try:

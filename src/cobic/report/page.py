@@ -17,18 +17,7 @@ from cobic.result import Result
 
 
 def render(story: Story) -> str:
-    """Write the page.
-
-    Parameters
-    ----------
-    story : Story
-        What to tell.
-
-    Returns
-    -------
-    str
-        HTML that needs nothing else. Names from data are escaped wherever they stand.
-    """
+    """Write the page."""
     from jinja2 import Environment
     from markupsafe import Markup
 

@@ -19,34 +19,16 @@ MAX_TABLE = 60_000  # more features are in selection.csv only
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """What a report tells.
+    """What a report tells."""
 
-    Attributes
-    ----------
-    problem, result : Problem, Result
-        What was solved, and the answer.
-    source : str
-        Where the data come from.
-    options : dict
-        Options given to :func:`cobic.solve`.
-    timings : dict
-        Seconds by step.
-    checked : Verification or None
-        What a check of the certificate found, where there was one.
-    new : Dataset or None
-        New samples, with or without classes.
-    curve : Curve or None
-        The path.
-    """
-
-    problem: Problem
+    problem: Problem  # what was solved, and the answer
     result: Result
-    source: str = ""
-    options: dict[str, Any] | None = None
-    timings: dict[str, float] | None = None
-    checked: Verification | None = None
-    new: Dataset | None = None
-    curve: Curve | None = None
+    source: str = ""  # where the data come from
+    options: dict[str, Any] | None = None  # options given to :func:`cobic.solve`
+    timings: dict[str, float] | None = None  # seconds by step
+    checked: Verification | None = None  # what a check of the certificate found, where there was one
+    new: Dataset | None = None  # new samples, with or without classes
+    curve: Curve | None = None  # the path
 
     @property
     def has_selection(self) -> bool:

@@ -16,19 +16,7 @@ from cobic.result import Result
 
 
 def feature_table(problem: Problem) -> pd.DataFrame:
-    """List every feature with its class and its class means.
-
-    Parameters
-    ----------
-    problem : Problem
-        The data.
-
-    Returns
-    -------
-    DataFrame
-        One row per feature, in the order of the data: ``feature`` (its name, or its index if it has none), ``class``
-        (empty if `ties` excludes it) and a ``mean …`` per class.
-    """
+    """List every feature with its class and its class means."""
     names = problem.feature_names if problem.feature_names is not None else range(problem.n_features)
     means = {f"mean {cls}": mean for cls, mean in zip(problem.classes, problem.class_means, strict=True)}
     return pd.DataFrame({"feature": names, "class": _class_names(problem)[problem.feature_classes], **means})
@@ -107,21 +95,7 @@ def violation_table(problem: Problem, support: ArrayLike) -> pd.DataFrame:
 
 
 def summary_document(problem: Problem, result: Result) -> dict[str, Any]:
-    """The answer under the keys that ``cobic select --json`` prints.
-
-    Parameters
-    ----------
-    problem : Problem
-        What was solved.
-    result : Result
-        Its answer.
-
-    Returns
-    -------
-    dict
-        Plain numbers, strings and lists; a worst margin that does not exist is None. With soft margins there are
-        ``objective`` and ``objective_bound``, too.
-    """
+    """The answer under the keys that ``cobic select --json`` prints."""
     objectives = {"objective": _finite(result.objective), "objective_bound": result.objective_bound}
     return {
         "n_selected": result.n_selected,
@@ -140,18 +114,7 @@ def summary_document(problem: Problem, result: Result) -> dict[str, Any]:
 
 
 def provenance(problem: Problem) -> dict[str, Any]:
-    """Which data, which problem, which programs.
-
-    Parameters
-    ----------
-    problem : Problem
-        What was solved.
-
-    Returns
-    -------
-    dict
-        ``digest`` and ``problem`` as in a certificate, and ``versions``.
-    """
+    """Which data, which problem, which programs."""
     packages = ("cobic", "numpy", "scipy", "highspy", "scikit-learn")
     return {
         "digest": data_digest(problem),
@@ -167,26 +130,7 @@ def run_document(
     options: dict[str, Any],
     timings: dict[str, float] | None = None,
 ) -> dict[str, Any]:
-    """How an answer was found, for the file ``run.json``.
-
-    Parameters
-    ----------
-    problem : Problem
-        What was solved.
-    result : Result
-        Its answer.
-    source : str
-        Where the data come from.
-    options : dict
-        Options given to :func:`cobic.solve`.
-    timings : dict, optional
-        Seconds by step.
-
-    Returns
-    -------
-    dict
-        The summary, the parameters, the runs, the history, the digest of the data and the versions.
-    """
+    """How an answer was found, for the file ``run.json``."""
     history = [{key: _finite(value) for key, value in asdict(event).items()} for event in result.history]
     runs = [{key: _finite(value) for key, value in asdict(run).items()} for run in result.runs]
     return {

@@ -35,48 +35,20 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Heatmap:
-    """Samples by class × features by class, the kept ones first.
+    """Samples by class × features by class, the kept ones first."""
 
-    Attributes
-    ----------
-    samples : ndarray of int
-        Rows of X from top to bottom: by class, those with the largest margin first.
-    features : ndarray of int
-        Columns of X from left to right: kept by class, then dropped by class, the clearest first.
-    blocks : tuple of Block
-        Where classes begin and end along the features.
-    cells : ndarray of uint8, shape (n_samples, n_features)
-        Standardised per feature, 127 at its mean, 0 and 254 at two standard deviations and beyond.
-    centres, scales : ndarray of float
-        Mean and standard deviation of each feature that is shown.
-    thinned : bool
-        Whether some samples or features were left out to keep it small.
-    """
-
-    samples: Integers
-    features: Integers
-    blocks: tuple[Block, ...]
+    samples: Integers  # rows of X from top to bottom: by class, those with the largest margin first
+    features: Integers  # columns of X from left to right: kept by class, then dropped by class, the clearest first
+    blocks: tuple[Block, ...]  # where classes begin and end along the features
+    # Standardised per feature, 127 at its mean, 0 and 254 at two standard deviations and beyond
     cells: NDArray[np.uint8]
-    centres: Floats
+    centres: Floats  # mean and standard deviation of each feature that is shown
     scales: Floats
-    thinned: bool
+    thinned: bool  # whether some samples or features were left out to keep it small
 
 
 def heatmap_view(problem: Problem, result: Result) -> Heatmap:
-    """Arrange the data for the heatmap.
-
-    Parameters
-    ----------
-    problem : Problem
-        What was solved.
-    result : Result
-        Its answer.
-
-    Returns
-    -------
-    Heatmap
-        At most about four million cells.
-    """
+    """Arrange the data for the heatmap."""
     centres, scales = _spread(problem)
     clearness = problem.leads / scales
     samples = _thin(_sample_order(problem, result), MAX_ROWS)
@@ -97,66 +69,28 @@ def heatmap_view(problem: Problem, result: Result) -> Heatmap:
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """Each sample's margin, smallest first.
+    """Each sample's margin, smallest first."""
 
-    Attributes
-    ----------
-    samples : ndarray of int
-        Rows of X.
-    margins : ndarray of float
-        Their margins.
-    binding : ndarray of bool
-        Samples that at least one dropped feature, put back alone, would break.
-    """
-
-    samples: Integers
-    margins: Floats
-    binding: Bools
+    samples: Integers  # rows of X
+    margins: Floats  # their margins
+    binding: Bools  # samples that at least one dropped feature, put back alone, would break
 
 
 @dataclass(frozen=True, eq=False)
 class Harm:
-    """What each dropped feature would do if it alone were put back.
+    """What each dropped feature would do if it alone were put back."""
 
-    Attributes
-    ----------
-    features : ndarray of int
-        The dropped features that may be selected; those with most broken samples first, then by worst margin.
-    broken : ndarray of int
-        How many samples would no longer hold their margin, of those that do.
-    worst_sample : ndarray of int
-        The sample whose margin would be smallest of those that get smaller; -1 if none does.
-    worst_margin : ndarray of float
-        That margin; NaN if there is none.
-    gain : ndarray of float
-        Change of the objective with soft margins; NaN with hard ones.
-    per_sample : ndarray of int, shape (n_samples,)
-        How many of the dropped features would break each sample.
-    """
-
+    # The dropped features that may be selected; those with most broken samples first, then by worst margin
     features: Integers
-    broken: Integers
-    worst_sample: Integers
-    worst_margin: Floats
-    gain: Floats
-    per_sample: Integers
+    broken: Integers  # how many samples would no longer hold their margin, of those that do
+    worst_sample: Integers  # the sample whose margin would be smallest of those that get smaller; -1 if none does
+    worst_margin: Floats  # that margin; NaN if there is none
+    gain: Floats  # change of the objective with soft margins; NaN with hard ones
+    per_sample: Integers  # how many of the dropped features would break each sample
 
 
 def harm_view(problem: Problem, result: Result) -> Harm:
-    """Find out which samples the dropped features hurt.
-
-    Parameters
-    ----------
-    problem : Problem
-        What was solved.
-    result : Result
-        Its answer, with a feature of every class.
-
-    Returns
-    -------
-    Harm
-        Computed in floating point: a picture, not a proof.
-    """
+    """Find out which samples the dropped features hurt."""
     dropped = np.flatnonzero(~result.support & problem.selectable)
     margins = problem.margins(result.support)
     broken, worst_sample = np.zeros(dropped.size, dtype=np.intp), np.full(dropped.size, -1)
@@ -178,22 +112,7 @@ def harm_view(problem: Problem, result: Result) -> Harm:
 
 
 def margins_view(problem: Problem, result: Result, harm: Harm | None = None) -> Margins:
-    """Sort the samples by their margin.
-
-    Parameters
-    ----------
-    problem : Problem
-        What was solved.
-    result : Result
-        Its answer, with a feature of every class.
-    harm : Harm, optional
-        What :func:`harm_view` found; computed if it is not given.
-
-    Returns
-    -------
-    Margins
-        Smallest first.
-    """
+    """Sort the samples by their margin."""
     harm = harm_view(problem, result) if harm is None else harm
     margins = problem.margins(result.support)
     order = np.argsort(margins, kind="stable")
@@ -210,18 +129,7 @@ class Course:
 
 
 def course_view(result: Result) -> Course:
-    """The history of a run, in features, or in the objective with soft margins.
-
-    Parameters
-    ----------
-    result : Result
-        The answer.
-
-    Returns
-    -------
-    Course
-        It ends with the answer itself.
-    """
+    """The history of a run, in features, or in the objective with soft margins."""
     rows = [
         (event.elapsed, event.objective, event.objective_bound)
         if result.soft

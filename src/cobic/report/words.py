@@ -9,18 +9,6 @@ NOT_CONSISTENT = "no selection is consistent"  # a reason that says no more than
 def answer_sentence(problem: Problem, result: Result) -> str:
     """What was found and what is proven, in one sentence.
 
-    Parameters
-    ----------
-    problem : Problem
-        What was solved.
-    result : Result
-        Its answer.
-
-    Returns
-    -------
-    str
-        Without a full stop.
-
     Examples
     --------
     >>> import cobic
