@@ -28,9 +28,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import cobic
-from cobic.budget import Budget
+from cobic.certified.margins import largest_margin
 from cobic.datasets import LOADERS
-from cobic.largest import largest_margin
+from cobic.search.budget import Budget
 
 REPEATS = 6
 FOLDS = 5

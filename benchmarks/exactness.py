@@ -16,8 +16,8 @@ import numpy as np
 
 import cobic
 from benchmarks.apart import Ended, alone
-from cobic.export import linearised_model
 from cobic.io.programs import mps_text
+from cobic.methods.export import linearised_model
 
 SEED = 0
 SIZES = (50, 100, 200, 500, 1000, 2000, 4000, 7129)

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 import cobic
 from benchmarks.apart import alone
 from benchmarks.timing import best_of, data_sets
-from cobic.relaxation import Relaxation
+from cobic.methods.relaxation import Relaxation
 
 SEED = 0
 FEATURES = (1_000, 3_000, 10_000, 30_000, 100_000)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import cobic
 from cobic import ConsistentBiclustering, InconsistentDataWarning, InputError
 from cobic.adata import select_adata
-from cobic.paths import survival
+from cobic.analyses.path import survival
 
 FORMS = {"dense": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_matrix, "csr_array": sp.csr_array}
 

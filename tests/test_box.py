@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cobic
-from cobic.budget import Budget
 from cobic.certified import soft
 from cobic.certified.bundle import Bundle
-from cobic.lp import LpSolver
-from cobic.program import LinearProgram
+from cobic.search.budget import Budget
+from cobic.search.lp import LpSolver
+from cobic.search.program import LinearProgram
 from strategies import TAME, instances, margins
 from test_constraints import constrained
 from test_soft import PRICES, check_against_brute_force

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cobic
-from cobic.budget import Budget
 from cobic.certified import bundle as engine
 from cobic.certified import looks, search
 from cobic.certified.bundle import Bundle, whole_numbers
 from cobic.certified.coarse import quiet
 from cobic.certified.looks import Everything, Window, largest
+from cobic.certified.margins import largest_margin
 from cobic.certified.newton import LevelProjection, best_weights, projected
 from cobic.certified.programs import FeaturePrograms, round_to_counts
 from cobic.certified.quadratic import Admissible, least_of_model, nearest_below
 from cobic.certified.search import CertifiedSearch
 from cobic.certified.swaps import Swaps
-from cobic.largest import largest_margin
+from cobic.search.budget import Budget
 from oracle import Oracle
 from strategies import TAME, instances, margins
 

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cobic
-from cobic.certified.verify import FORMAT, VERSION, checksum, data_digest, problem_parameters
+from cobic.checker import FORMAT, VERSION
+from cobic.problem.identity import checksum, problem_parameters
 from oracle import Oracle
 from strategies import ROUGH, TAME, instances, margins
 
@@ -173,7 +174,7 @@ def forged(problem, bound, tree, multipliers=(), slopes=None, objective_bound=No
     certificate = {
         "format": FORMAT,
         "version": VERSION,
-        "data": data_digest(problem),
+        "data": problem.digest,
         "problem": problem_parameters(problem),
         "selected": list(selected),
         "upper_bound": bound,

@@ -396,7 +396,7 @@ def test_ctrl_c_in_a_path_writes_the_curve_so_far_and_exits_130(monkeypatch, tab
         result = cobic.solve(problem, *arguments, **options)
         return replace(result, stopped_by="interrupt" if problem.alpha[0] > 0 else None)
 
-    monkeypatch.setattr("cobic.tracing.solve", interrupted)
+    monkeypatch.setattr("cobic.analyses.tracing.solve", interrupted)
     out = tmp_path / "curve"
     arguments = ["path", str(table), "--labels", "class", "--alphas", "0,10,30", "--out", str(out)]
     assert main(arguments) == 130

@@ -16,12 +16,12 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import cobic
-from cobic import parallel
 from cobic.cli import main
-from cobic.cluster import cluster
 from cobic.errors import InputError, UnfinishedError
 from cobic.io import table_text
-from cobic.parallel import side_by_side
+from cobic.search import parallel
+from cobic.search.cluster import cluster
+from cobic.search.parallel import side_by_side
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")

@@ -33,7 +33,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server(monkeypatch, tmp_path):
     monkeypatch.delenv("COBIC_DATA", raising=False)
-    monkeypatch.setattr("cobic.datasets.pooch.os_cache", lambda _: tmp_path / "cache")
+    monkeypatch.setattr("cobic.datasets.public.pooch.os_cache", lambda _: tmp_path / "cache")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as running:
         running.requests = 0
         thread = threading.Thread(target=running.serve_forever)

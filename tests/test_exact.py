@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cobic.exact import exact_sum, signed_float
+from cobic.problem.exact import exact_sum, signed_float
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -8,8 +8,8 @@ import pytest
 import cobic
 from cobic.cli import main
 from cobic.errors import InputError
-from cobic.export import linearised_model
 from cobic.io.programs import readable
+from cobic.methods.export import linearised_model
 from oracle import Oracle
 
 X = np.array(

@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 import cobic
-from cobic import expression
 from cobic.cli import main
+from cobic.datasets import large as expression
 from cobic.datasets import make_large_expression, write_expression
 from cobic.errors import InputError
 

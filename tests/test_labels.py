@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from cobic.errors import InputError
-from cobic.labels import encode_labels
+from cobic.problem.labels import encode_labels
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cobic
-from cobic.budget import Budget
-from cobic.linearisation import CountRange, Linearisation
-from cobic.lp import LpSolver
+from cobic.methods.linearisation import CountRange, Linearisation
+from cobic.search.budget import Budget
+from cobic.search.lp import LpSolver
 from oracle import Oracle
 from strategies import TAME, instances, margins
 

@@ -11,10 +11,10 @@ import pytest
 import zarr
 
 import cobic
-from cobic import memory
 from cobic.cli import main
 from cobic.errors import InputError, LargeDataWarning
 from cobic.io import sizes
+from cobic.methods import memory
 
 GB = 1_000_000_000
 MEMINFO = "MemTotal:       20000000 kB\nMemFree:         100000 kB\nMemAvailable:   10000000 kB\n"

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import cobic
 from cobic.errors import InputError
-from cobic.lp import LpSolver
 from cobic.methods import METHODS
 from cobic.methods.bilevel_vns import _moved, violation
+from cobic.search.lp import LpSolver
 from oracle import Oracle
 from strategies import TAME, instances, margins
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from sklearn.model_selection import StratifiedKFold
 
 import cobic
-from cobic.budget import Budget
-from cobic.largest import largest_margin
-from cobic.paths import survival
+from cobic.analyses.path import survival
+from cobic.certified.margins import largest_margin
+from cobic.search.budget import Budget
 from oracle import Oracle
 from strategies import TAME, instances
 
@@ -201,7 +201,7 @@ def interrupt(monkeypatch, at):
         result = cobic.solve(problem, *arguments, **options)
         return replace(result, stopped_by="interrupt") if len(begun) == at else result
 
-    monkeypatch.setattr("cobic.tracing.solve", solve_until_interrupted)
+    monkeypatch.setattr("cobic.analyses.tracing.solve", solve_until_interrupted)
     return begun
 
 
@@ -243,7 +243,7 @@ def test_ctrl_c_before_anything_is_found_interrupts(data, monkeypatch):
         result = cobic.solve(problem, max_programs=1)
         return replace(result, status=cobic.Status.UNKNOWN, stopped_by="interrupt")
 
-    monkeypatch.setattr("cobic.tracing.solve", nothing)
+    monkeypatch.setattr("cobic.analyses.tracing.solve", nothing)
     with pytest.raises(KeyboardInterrupt):
         cobic.path(data.X, data.y, alphas=ALPHAS)
 
@@ -253,7 +253,7 @@ def test_ctrl_c_while_the_largest_margin_is_sought(data, monkeypatch):
         signal.raise_signal(signal.SIGINT)
         return largest_margin(problem, kind, budget, known)
 
-    monkeypatch.setattr("cobic.tracing.largest_margin", interrupted)
+    monkeypatch.setattr("cobic.analyses.tracing.largest_margin", interrupted)
     path = cobic.path(data.X, data.y, n_margins=6, cv=3)
     assert path.stopped_by == "interrupt"
     assert list(path.table["alpha"]) == [0.0]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import cobic
+from cobic.analyses.published import PUBLISHED, choose_rows, reproduce
 from cobic.cli import main
-from cobic.published import PUBLISHED, choose_rows, reproduce
 
 pytestmark = pytest.mark.real_data
 

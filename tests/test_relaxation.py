@@ -4,9 +4,9 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 import cobic
-from cobic.budget import Budget
-from cobic.lp import LpSolver
-from cobic.relaxation import Relaxation, shares_of
+from cobic.methods.relaxation import Relaxation, shares_of
+from cobic.search.budget import Budget
+from cobic.search.lp import LpSolver
 
 
 def make(k, seed, as_kind=np.asarray, **arguments):

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 
 import cobic
-from cobic.budget import Budget
-from cobic.repair import _Selection, repair
+from cobic.search.budget import Budget
+from cobic.search.repair import _Selection, repair
 from oracle import Oracle
 from strategies import TAME, instances
 

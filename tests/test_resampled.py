@@ -9,8 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import cobic
-from cobic import resampled, tiled
-from cobic.datasets import make_expression, resample_expression, write_resampled
+from cobic.datasets import make_expression, resample_expression, resampled, tiled, write_resampled
 from cobic.errors import InputError
 
 READERS = {"h5ad": anndata.read_h5ad, "zarr": anndata.read_zarr}

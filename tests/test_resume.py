@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import cobic
-from cobic import steps as steps_module
+from cobic.answer import steps as steps_module
+from cobic.answer.records import read_result, result_document
+from cobic.answer.steps import Steps, run_parameters
 from cobic.cli import main
 from cobic.errors import InputError, UnfinishedError
 from cobic.io import table_text
-from cobic.records import read_result, result_document
-from cobic.steps import Steps, run_parameters
 
 ALPHAS = [0.0, 15.0, 30.0]
 
@@ -93,12 +93,12 @@ def stopping(monkeypatch, target, after):
 )
 def test_a_path_goes_on_where_it_was_stopped(tmp_path, monkeypatch, given, stops):
     data = cobic.datasets.make_expression(n_features=60, class_sizes=(10, 8), contaminated=0.05, seed=3)
-    fits = stopping(monkeypatch, "cobic.tracing.solve", 10_000)
+    fits = stopping(monkeypatch, "cobic.analyses.tracing.solve", 10_000)
     whole, needed = trace(data, **given), len(fits)
     for stop in stops:
         folder = tmp_path / f"{stop}"
         with monkeypatch.context() as patched:
-            stopping(patched, "cobic.tracing.solve", stop)
+            stopping(patched, "cobic.analyses.tracing.solve", stop)
             with pytest.raises(Stopped):
                 trace(data, folder, **given)
         fits.clear()
@@ -112,13 +112,13 @@ def test_a_path_goes_on_where_it_was_stopped(tmp_path, monkeypatch, given, stops
 def test_a_finished_fold_is_not_done_again(data, tmp_path, monkeypatch):
     whole = trace(data)
     with monkeypatch.context() as patched:
-        stopping(patched, "cobic.paths._errors_of_fold", 2)
+        stopping(patched, "cobic.analyses.path._errors_of_fold", 2)
         with pytest.raises(Stopped):
             trace(data, tmp_path)
     assert names(tmp_path) == [
         "fit-0001.json", "fit-0002.json", "fit-0003.json", "fold-0001.json", "fold-0002.json", "run.json",
     ]  # fmt: skip
-    folds, lines = stopping(monkeypatch, "cobic.paths._errors_of_fold", 10), []
+    folds, lines = stopping(monkeypatch, "cobic.analyses.path._errors_of_fold", 10), []
     assert_same_path(trace(data, tmp_path, on_progress=lines.append), whole)
     assert len(folds) == 1
     assert lines[-2:] == ["cross-validation: 2 of 3 folds done", "cross-validation: 3 of 3 folds done"]
@@ -127,11 +127,11 @@ def test_a_finished_fold_is_not_done_again(data, tmp_path, monkeypatch):
 def test_subsamples_are_not_drawn_again(data, tmp_path, monkeypatch):
     whole = repeat(data)
     with monkeypatch.context() as patched:
-        stopping(patched, "cobic.stability._run", 3)
+        stopping(patched, "cobic.analyses.stability._run", 3)
         with pytest.raises(Stopped):
             repeat(data, tmp_path)
     assert len(names(tmp_path)) == 4
-    runs = stopping(monkeypatch, "cobic.stability._run", 10)
+    runs = stopping(monkeypatch, "cobic.analyses.stability._run", 10)
     again = repeat(data, tmp_path)
     assert len(runs) == 2
     np.testing.assert_array_equal(again.frequency, whole.frequency)
@@ -143,7 +143,7 @@ def test_runs_without_a_selection_are_kept_too(data, tmp_path, monkeypatch):
     X[0] = 5.0  # no mean of this sample exceeds another
     given = {"n_repeats": 8, "subsample": 0.5, "method": "fixed-point", "time_limit": None}
     first = cobic.stability(X, data.y, folder=tmp_path, **given)
-    runs = stopping(monkeypatch, "cobic.stability._run", 0)
+    runs = stopping(monkeypatch, "cobic.analyses.stability._run", 0)
     again = cobic.stability(X, data.y, folder=tmp_path, **given)
     assert runs == []
     assert first.n_failed == again.n_failed > 0
@@ -231,7 +231,7 @@ def test_a_damaged_step_is_done_again(data, tmp_path, monkeypatch, damage):
         step.write_text((tmp_path / "other" / "subsample-0002.json").read_text())
     else:
         step.write_bytes(b"\xff\xfe\x00")
-    runs, told = stopping(monkeypatch, "cobic.stability._run", 10), []
+    runs, told = stopping(monkeypatch, "cobic.analyses.stability._run", 10), []
     again = repeat(data, Steps(tmp_path / "steps", on_resume=lambda *counts: told.append(counts)))
     assert told == [(4, 1)]
     assert len(runs) == 1
@@ -252,7 +252,7 @@ def test_a_step_about_something_else_is_not_used(data, tmp_path):
 
 def test_a_second_process_is_kept_away(data, tmp_path):
     code = (
-        "import sys, time\nfrom cobic.steps import Steps\n"
+        "import sys, time\nfrom cobic.answer.steps import Steps\n"
         f"with Steps({str(tmp_path)!r}).opened(dict):\n    print('in', flush=True)\n    time.sleep(100)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -286,7 +286,7 @@ def test_a_full_disk_loses_only_the_step_at_hand(data, tmp_path, monkeypatch):
         with pytest.raises(UnfinishedError, match=r"No space left on device; what was finished before is kept"):
             repeat(data, tmp_path)
     assert names(tmp_path) == ["run.json", "subsample-0001.json", "subsample-0002.json"]
-    runs = stopping(monkeypatch, "cobic.stability._run", 10)
+    runs = stopping(monkeypatch, "cobic.analyses.stability._run", 10)
     np.testing.assert_array_equal(repeat(data, tmp_path).frequency, whole.frequency)
     assert len(runs) == 3
 
@@ -344,7 +344,7 @@ def begin(monkeypatch, target, after, *arguments):
 def test_the_command_line_refuses_a_changed_run_and_forces_a_new_one(table, tmp_path, capsys, monkeypatch):
     out = tmp_path / "out"
     arguments = ["path", table, *PATH, "--out", out]
-    begin(monkeypatch, "cobic.tracing.solve", 2, *arguments)
+    begin(monkeypatch, "cobic.analyses.tracing.solve", 2, *arguments)
     capsys.readouterr()
     for change, words in (
         (["--seed", "4"], "random_state changed from 0 to 4"),
@@ -362,7 +362,7 @@ def test_the_command_line_refuses_a_changed_run_and_forces_a_new_one(table, tmp_
     other.write_text(text[:-2] + ("1" if text[-2] != "1" else "2") + "\n")
     assert main([str(each) for each in ["path", other, *arguments[2:]]]) == 2
     assert "the data changed" in capsys.readouterr().err
-    fits = stopping(monkeypatch, "cobic.tracing.solve", 100)
+    fits = stopping(monkeypatch, "cobic.analyses.tracing.solve", 100)
     assert main([str(each) for each in [*arguments, "--alphas", "0,5", "--cv", "0", "--force"]]) == 0
     assert len(fits) == 2
     assert [row["alpha"] for row in json.loads(capsys.readouterr().out)["rows"]] == [0.0, 5.0]
@@ -385,7 +385,7 @@ def test_ctrl_c_keeps_the_steps(table, tmp_path, capsys, monkeypatch):
     out = tmp_path / "out"
     arguments = ["path", str(table), *PATH, "--out", str(out)]
     with monkeypatch.context() as patched:
-        patched.setattr("cobic.tracing.solve", interrupted)
+        patched.setattr("cobic.analyses.tracing.solve", interrupted)
         assert main(arguments) == 130
     assert {"path.csv", "steps"} <= set(names(out))
     capsys.readouterr()
@@ -400,7 +400,7 @@ def test_stability_on_the_command_line(data, table, tmp_path, capsys, monkeypatc
     out = tmp_path / "out"
     arguments = ["stability", str(table), "--labels", "class", "--repeats", "6", "--method", "fixed-point"]
     arguments += ["--top", "2", "--out", str(out)]
-    begin(monkeypatch, "cobic.stability._run", 4, *arguments)
+    begin(monkeypatch, "cobic.analyses.stability._run", 4, *arguments)
     assert main([*arguments, "--json"]) == 0
     told = capsys.readouterr()
     assert told.err == f"cobic: goes on after 4 finished step(s) in {out / 'steps'}\n"

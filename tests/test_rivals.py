@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cobic
-from cobic.budget import Budget
-from cobic.linearisation import CountRange, Linearisation
+from cobic.methods.linearisation import CountRange, Linearisation
 from cobic.methods.milp import _cut_off, _HardSearch
-from cobic.relaxation import Relaxation
+from cobic.methods.relaxation import Relaxation
+from cobic.search.budget import Budget
 from oracle import Oracle
 from strategies import TAME, instances, margins
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cobic
-from cobic.budget import Budget, Incumbent
 from cobic.certified import bounds, branching, class_pieces, coarse, columns, looks, search
 from cobic.certified.bounds import Cut, RangeMaxima
 from cobic.certified.bundle import Bundle
 from cobic.certified.columns import ColumnSearch
 from cobic.certified.programs import FeaturePrograms, round_to_counts
-from cobic.repair import climb_in_batches
+from cobic.search.budget import Budget, Incumbent
+from cobic.search.repair import climb_in_batches
 from oracle import Oracle
 from strategies import TAME, instances, margins
 from test_constraints import constrained
@@ -40,7 +40,7 @@ def as_if_large(monkeypatch):
     monkeypatch.setattr(looks, "_FEW_CELLS", 0)
     monkeypatch.setattr(class_pieces, "_FEWEST", 2)
     monkeypatch.setattr(class_pieces, "_MOST", 2)
-    monkeypatch.setattr("cobic.repair._LARGE", 0)
+    monkeypatch.setattr("cobic.search.repair._LARGE", 0)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cobic
-from cobic.certified.verify import checksum
+from cobic.problem.identity import checksum
 from oracle import Oracle
 from strategies import TAME, instances, margins
 from test_constraints import constrained

@@ -11,13 +11,13 @@ import pytest
 import scipy.sparse as sp
 
 import cobic
+from cobic.analyses.stability import Stability, nogueira, stability, stratified_rows
 from cobic.errors import InputError
 from cobic.matrix import SparseMatrix
-from cobic.result import Status
-from cobic.stability import Stability, nogueira, stability, stratified_rows
+from cobic.search.result import Status
 
 # By its name in sys.modules: the package may have the function under the name of the module.
-module = importlib.import_module("cobic.stability")
+module = importlib.import_module("cobic.analyses.stability")
 
 
 @pytest.fixture(scope="module")

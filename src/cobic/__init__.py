@@ -1,34 +1,39 @@
-"""Feature selection by consistent biclustering: which features agree with the classes of my samples?"""
+"""Feature selection by consistent biclustering: which features agree with the classes of my samples?
 
-from importlib.metadata import version
+The public names are loaded when they are first used: `import cobic` alone costs next to nothing.
+"""
 
-from cobic import datasets, plot
-from cobic.adata import select_adata
-from cobic.certified.facts import SettledFeatures, settled_features
-from cobic.certified.verify import Verification, verify
-from cobic.dataset import Dataset
-from cobic.errors import (
-    DownloadError,
-    InconsistentDataWarning,
-    InputError,
-    LargeDataWarning,
-    ModelError,
-    UnfinishedError,
-)
-from cobic.estimator import ConsistentBiclustering
-from cobic.export import export_model
-from cobic.io.read import read
-from cobic.memory import MemoryEstimate, estimate_memory
-from cobic.methods import solve
-from cobic.model import Model
-from cobic.paths import Path, path
-from cobic.problem import Problem
-from cobic.report import selection_table, violation_table
-from cobic.report.page import write_report
-from cobic.result import Progress, Result, Run, Status
-from cobic.stability import Stability, stability
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__version__ = version("cobic")
+if TYPE_CHECKING:
+    from cobic import datasets, plot
+    from cobic.adata import select_adata
+    from cobic.analyses.path import Path, path
+    from cobic.analyses.stability import Stability, stability
+    from cobic.answer.model import Model
+    from cobic.answer.tables import selection_table, violation_table
+    from cobic.certified.facts import SettledFeatures, settled_features
+    from cobic.checker import Verification, verify
+    from cobic.errors import (
+        DownloadError,
+        InconsistentDataWarning,
+        InputError,
+        LargeDataWarning,
+        ModelError,
+        UnfinishedError,
+    )
+    from cobic.estimator import ConsistentBiclustering
+    from cobic.io.read import read
+    from cobic.methods import solve
+    from cobic.methods.export import export_model
+    from cobic.methods.memory import MemoryEstimate, estimate_memory
+    from cobic.problem import Problem
+    from cobic.problem.dataset import Dataset
+    from cobic.report.page import write_report
+    from cobic.search.result import Progress, Result, Run, Status
+
+    __version__: str
 
 __all__ = [
     "ConsistentBiclustering",
@@ -65,3 +70,51 @@ __all__ = [
     "violation_table",
     "write_report",
 ]
+
+_ROOMS = {
+    "adata": ("select_adata",),
+    "analyses.path": ("Path", "path"),
+    "analyses.stability": ("Stability", "stability"),
+    "answer.model": ("Model",),
+    "answer.tables": ("selection_table", "violation_table"),
+    "certified.facts": ("SettledFeatures", "settled_features"),
+    "checker": ("Verification", "verify"),
+    "errors": (
+        "DownloadError",
+        "InconsistentDataWarning",
+        "InputError",
+        "LargeDataWarning",
+        "ModelError",
+        "UnfinishedError",
+    ),
+    "estimator": ("ConsistentBiclustering",),
+    "io.read": ("read",),
+    "methods": ("solve",),
+    "methods.export": ("export_model",),
+    "methods.memory": ("MemoryEstimate", "estimate_memory"),
+    "problem": ("Problem",),
+    "problem.dataset": ("Dataset",),
+    "report.page": ("write_report",),
+    "search.result": ("Progress", "Result", "Run", "Status"),
+}
+_ROOM_OF = {name: f"cobic.{room}" for room, names in _ROOMS.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its room, once."""
+    if name == "__version__":
+        value: Any = import_module("importlib.metadata").version("cobic")
+    elif name in ("datasets", "plot"):
+        return import_module(f"cobic.{name}")
+    elif name in _ROOM_OF:
+        value = getattr(import_module(_ROOM_OF[name]), name)
+    else:
+        message = f"module 'cobic' has no attribute {name!r}"
+        raise AttributeError(message)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return sorted({*globals(), *__all__})

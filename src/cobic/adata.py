@@ -11,15 +11,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from cobic.analyses.path import survival
 from cobic.checks import require_whole
-from cobic.constraints import read_constraints
 from cobic.errors import InputError
 from cobic.estimator import ConsistentBiclustering
-from cobic.labels import encode_labels
 from cobic.matrix import Integers, as_matrix, stays_where_it_is
 from cobic.methods import DEFAULT_METHOD
-from cobic.paths import survival
-from cobic.result import Status
+from cobic.problem.constraints import read_constraints
+from cobic.problem.labels import encode_labels
+from cobic.search.result import Status
 
 if TYPE_CHECKING:
     from anndata import AnnData

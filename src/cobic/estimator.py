@@ -12,14 +12,14 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from cobic.analyses.path import survival
+from cobic.answer.model import class_mean_weights, require_finite
+from cobic.answer.tables import violation_table
 from cobic.errors import InconsistentDataWarning, InputError
 from cobic.matrix import Floats, Matrix, as_matrix, stays_where_it_is
 from cobic.methods import DEFAULT_METHOD, find_method, solve
-from cobic.model import class_mean_weights, require_finite
-from cobic.paths import survival
 from cobic.problem import BetaRule, Problem, Ties, frame_names
-from cobic.report import violation_table
-from cobic.result import Progress, Result, Status
+from cobic.search.result import Progress, Result, Status
 
 
 class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, BaseEstimator):  # type: ignore[misc]

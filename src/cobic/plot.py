@@ -1,31 +1,21 @@
-"""Pictures of an answer on matplotlib axes; matplotlib is an extra and is asked for here only."""
+"""Pictures of an answer on matplotlib axes."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cobic.analyses.picture import axes_or_new, draw_path
 from cobic.errors import InputError
 from cobic.problem import Problem
 from cobic.report.views import HEATMAP_SPAN, LEVELS, colour, course_view, heatmap_view, margins_view
-from cobic.result import Result
+from cobic.search.result import Result
 
 if TYPE_CHECKING:
-    from cobic.paths import Path
+    from cobic.analyses.path import Path
 
 __all__ = ["heatmap", "margins", "path", "progress"]
 
-_SYMBOLS = {"alpha": "α", "beta": "β"}
 _GREY = "#8a8f98"
-
-
-def new_figure() -> Any:
-    """An empty figure that needs no screen."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        message = "plots need matplotlib: pip install 'cobic[plot]'"
-        raise InputError(message) from None
-    return Figure(figsize=(7.0, 4.2), layout="constrained")
 
 
 def heatmap(problem: Problem, result: Result, axes: Any = None) -> Any:
@@ -53,7 +43,7 @@ def heatmap(problem: Problem, result: Result, axes: Any = None) -> Any:
     >>> axes.get_ylabel()
     'samples'
     """
-    axes = _axes(axes)
+    axes = axes_or_new(axes)
     view = heatmap_view(problem, result)
     rows, columns = view.cells.shape
     scores = (view.cells.astype(np.float32) * (2 / LEVELS) - 1) * HEATMAP_SPAN
@@ -107,7 +97,7 @@ def margins(problem: Problem, result: Result, axes: Any = None) -> Any:
     if not all(result.counts):
         message = f"there is no selection whose margins could be drawn: {result.reason}"
         raise InputError(message)
-    axes = _axes(axes)
+    axes = axes_or_new(axes)
     view = margins_view(problem, result)
     place = np.arange(view.samples.size) + 1
     for cls in range(problem.n_classes):
@@ -148,7 +138,7 @@ def progress(result: Result, axes: Any = None) -> Any:
     >>> cobic.plot.progress(cobic.solve(problem)).get_xlabel()
     'seconds'
     """
-    axes = _axes(axes)
+    axes = axes_or_new(axes)
     view = course_view(result)
     axes.fill_between(view.seconds, view.found, view.bound, step="post", color=_GREY, alpha=0.2)
     axes.step(view.seconds, view.bound, where="post", color=_GREY, label="no selection is better than this")
@@ -182,30 +172,7 @@ def path(path: "Path", axes: Any = None) -> Any:
     >>> cobic.plot.path(cobic.path(data.X, data.y, alphas=[0, 20], cv=None)).get_xlabel()
     'margin α'
     """
-    axes = _axes(axes)
-    table, margin = path.table, path.table[path.kind]
-    axes.fill_between(margin, table["n_selected"], table["upper_bound"], color="#0072B2", alpha=0.2, label="gap")
-    axes.plot(margin, table["n_selected"], "o-", color="#0072B2", markersize=4, label="features kept")
-    axes.set_xlabel(f"margin {_SYMBOLS[path.kind]}")
-    axes.set_ylabel("features", color="#0072B2")
-    axes.set_yscale("log" if table["n_selected"].min() * 5 < table["n_selected"].max() else "linear")
-    if "cv_error" in table:
-        errors = axes.twinx()
-        errors.errorbar(
-            margin, table["cv_error"], table["cv_se"], fmt="s--", color="#D55E00", markersize=4, capsize=2, linewidth=1
-        )
-        errors.set_ylabel("cross-validated error", color="#D55E00")
-        errors.set_ylim(bottom=0.0)
-    if path.chosen is not None:
-        axes.axvline(path.chosen, color="0.5", linestyle=":", label=f"chosen: {path.chosen:.4g}")
-    if path.kind == "alpha" and margin.max() > 0 and margin.max() > 20 * margin[margin > 0].min():
-        axes.set_xscale("symlog", linthresh=float(margin[margin > 0].min()))
-    axes.legend(loc="lower left")
-    return axes
-
-
-def _axes(axes: Any) -> Any:
-    return new_figure().subplots() if axes is None else axes
+    return draw_path(path, axes)
 
 
 def _rectangle(corner: tuple[float, float], width: float, height: float, shade: str, alpha: float) -> Any:

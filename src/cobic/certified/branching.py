@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cobic.budget import Budget
 from cobic.certified.bounds import Cut
 from cobic.certified.bundle import Relaxed
 from cobic.certified.programs import FeaturePrograms
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
+from cobic.search.budget import Budget
 
 _FEW_NODES = 400
 _MANY_NODES = 20_000

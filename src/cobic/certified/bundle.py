@@ -22,13 +22,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cobic.budget import Budget
 from cobic.certified.bounds import PRECISION, Cut
 from cobic.certified.class_pieces import ClassPieces
 from cobic.certified.looks import Everything, Look, Window
 from cobic.certified.pieces import FINEST, Mixture, Model, Pieces
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
+from cobic.search.budget import Budget
 
 _LOOKS = 300
 _CLOSE = 1e-3  # of the value

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from cobic.certified.verify import FORMAT, VERSION, checksum, data_digest, problem_parameters
+from cobic.checker import FORMAT, VERSION
 from cobic.matrix import Bools, Integers
 from cobic.problem import Problem
+from cobic.problem.identity import checksum, problem_parameters
 
 Token = list[Any]
 
@@ -50,7 +51,7 @@ def make_certificate(
     certificate: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "data": data_digest(problem),
+        "data": problem.digest,
         "problem": problem_parameters(problem),
         "selected": [] if support is None else np.flatnonzero(support).tolist(),
         "upper_bound": upper_bound,

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cobic.budget import Budget, Incumbent
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
+from cobic.search.budget import Budget, Incumbent
 
 _SHARE = (
     8  # one feature of so many: a part's bound costs little beside that of the whole, and its multipliers are close

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cobic.budget import Budget, Incumbent
 from cobic.certified.bounds import rounding_error
 from cobic.certified.bundle import Relaxed, whole_numbers
 from cobic.certified.certificate import Multipliers, Token
 from cobic.certified.programs import FeaturePrograms
 from cobic.certified.swaps import Swaps
-from cobic.lp import BranchingLp
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
+from cobic.search.budget import Budget, Incumbent
+from cobic.search.lp import BranchingLp
 
 Values = NDArray[np.int8]
 _FREE, _OUT, _IN = -1, 0, 1

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cobic.budget import Budget
 from cobic.certified.bounds import Cut
 from cobic.certified.branching import Brancher
 from cobic.certified.bundle import Bundle
 from cobic.certified.programs import FeaturePrograms
-from cobic.certified.verify import data_digest, problem_parameters
 from cobic.errors import InputError
 from cobic.matrix import Bools, Integers
 from cobic.problem import Problem
-from cobic.result import Result
+from cobic.problem.identity import problem_parameters
+from cobic.search.budget import Budget
+from cobic.search.result import Result
 
 _MOST_POINTS = 200
 _CUTS = 20
@@ -91,7 +91,7 @@ def settled_features(problem: Problem, result: Result, time_limit: float | None 
     if problem.soft or result.certificate is None or not result.consistent:
         message = "features are settled by a certificate of hard margins with a selection: use the method certified"
         raise InputError(message)
-    mine = {"data": data_digest(problem), "problem": problem_parameters(problem)}
+    mine = {"data": problem.digest, "problem": problem_parameters(problem)}
     if any(result.certificate[part] != value for part, value in mine.items()):
         message = "the answer is not one of this problem: give the problem that was solved"
         raise InputError(message)

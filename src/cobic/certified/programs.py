@@ -15,15 +15,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from cobic.budget import Budget
 from cobic.certified.bounds import Cut
 from cobic.certified.bundle import Bundle, Relaxed, whole_numbers
 from cobic.certified.looks import RunningSums, Window, class_sums, largest
 from cobic.certified.pieces import Mixture
-from cobic.lp import LpSolver
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
-from cobic.program import LinearProgram
+from cobic.search.budget import Budget
+from cobic.search.lp import LpSolver
+from cobic.search.program import LinearProgram
 
 _AROUND = 60  # features on each side of a threshold that are in a program at first
 _INCOMING = 120

@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from cobic.budget import Budget, Incumbent
 from cobic.certified.bounds import Cut
 from cobic.certified.branching import Brancher, Slice
 from cobic.certified.bundle import CLOSENESS, Bundle, Relaxed
 from cobic.certified.certificate import Multipliers, Token, make_certificate
 from cobic.certified.coarse import Beginning, part_of_features, quiet
 from cobic.certified.columns import GIANT, ColumnSearch
+from cobic.certified.margins import selections_with_large_margins
 from cobic.certified.programs import FeaturePrograms, round_to_counts
-from cobic.largest import selections_with_large_margins
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
-from cobic.repair import repair
+from cobic.search.budget import Budget, Incumbent
+from cobic.search.repair import repair
 
 # Small linear programs (about a millisecond each) for a dive or a tree at first; doubled with the effort.
 _PROGRAMS = 100

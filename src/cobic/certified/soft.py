@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from cobic.budget import Budget, SoftIncumbent
 from cobic.certified.bounds import Cut
 from cobic.certified.bundle import Bundle, Relaxed
 from cobic.certified.certificate import Token, make_certificate
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
-from cobic.repair import climb, climb_by_several, climb_in_batches, is_large
+from cobic.search.budget import Budget, SoftIncumbent
+from cobic.search.repair import climb, climb_by_several, climb_in_batches, is_large
 
 _PROMISING = 1.0  # features below the best selection up to which it is worth going on from a rounded one
 _SHARE_OF_GAP = 0.1  # of the distance to the best selection: closer need a bound not come to what it could be

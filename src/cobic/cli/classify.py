@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cobic.answer.model import Model
 from cobic.cli import common
-from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io import write_text
 from cobic.io.labels import some
 from cobic.matrix import as_matrix
-from cobic.model import Model
+from cobic.problem.dataset import Dataset
 
 
 def add_parser(commands: Any) -> None:

@@ -12,19 +12,19 @@ from typing import Any
 
 from rich.console import Console
 
+from cobic.answer.steps import Steps
+from cobic.answer.words import found_line, proven_line
 from cobic.checks import require_whole
-from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io import read_groups
 from cobic.io.delimited import FileOptions
 from cobic.io.files import prepare_folder
 from cobic.io.read import Reading
-from cobic.memory import require_room
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
+from cobic.methods.memory import require_room
 from cobic.problem import Problem
-from cobic.report import found_line, proven_line
-from cobic.result import Result, Status
-from cobic.steps import Steps
+from cobic.problem.dataset import Dataset
+from cobic.search.result import Result, Status
 
 EXIT_DONE, EXIT_INPUT, EXIT_INFEASIBLE, EXIT_DOES_NOT_CHECK, EXIT_INTERRUPTED = 0, 2, 3, 4, 130
 _SHOWN_ASIDE = 12

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from cobic.cli import common
-from cobic.dataset import Dataset
 from cobic.datasets import LOADERS, write_expression
 from cobic.errors import InputError
 from cobic.io import table_text, write_folder
 from cobic.io.files import prepare_folder
+from cobic.problem.dataset import Dataset
 
 
 def add_parser(commands: Any) -> None:

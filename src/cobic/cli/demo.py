@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from cobic.answer.model import Model
 from cobic.cli import common
 from cobic.datasets import make_expression
 from cobic.methods import solve
-from cobic.model import Model
 
 
 def add_parser(commands: Any) -> None:

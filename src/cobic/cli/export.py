@@ -7,8 +7,8 @@ from typing import Any
 
 from cobic.cli import common
 from cobic.errors import InputError
-from cobic.export import export_model
 from cobic.io import write_text
+from cobic.methods.export import export_model
 
 
 def add_parser(commands: Any) -> None:

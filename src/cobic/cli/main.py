@@ -25,7 +25,7 @@ from cobic.cli import (
 )
 from cobic.cli.common import EXIT_DOES_NOT_CHECK, EXIT_INPUT, EXIT_INTERRUPTED
 from cobic.errors import InputError, ModelError
-from cobic.memory import out_of_memory
+from cobic.methods.memory import out_of_memory
 
 _COMMANDS = (demo, inspect, select, report, classify, verify, path, stability, export, reproduce, datasets, completion)
 

@@ -6,15 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+from cobic.analyses.path import Path as Curve
+from cobic.analyses.path import path
+from cobic.answer.steps import Steps
 from cobic.checks import require_whole
 from cobic.cli import common
-from cobic.cluster import cluster
-from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io import write_folder
-from cobic.paths import Path as Curve
-from cobic.paths import path
-from cobic.steps import Steps
+from cobic.problem.dataset import Dataset
+from cobic.search.cluster import cluster
 
 _FILES = ("path.csv", "ranking.csv", "path.json", "path.svg")
 _SHOWN = ["n_selected", "upper_bound", "status", "worst_margin", "cv_error", "cv_se"]

@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cobic.answer.words import answer_sentence
 from cobic.cli import common
-from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io import write_text
 from cobic.io.labels import read_label_file
-from cobic.report import answer_sentence
+from cobic.problem.dataset import Dataset
 from cobic.report.curve import Curve
 from cobic.report.folder import read_answer
 from cobic.report.page import render

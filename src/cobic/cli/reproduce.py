@@ -8,9 +8,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from cobic.analyses.published import PUBLISHED, PublishedRow, ReproducedRow, choose_rows, reproduce
 from cobic.cli import common
-from cobic.cluster import cluster
-from cobic.published import PUBLISHED, PublishedRow, ReproducedRow, choose_rows, reproduce
+from cobic.search.cluster import cluster
 
 _TITLES = {"notterman": "Table 1: Notterman (normal, tumour)", "golub": "Table 2: Golub (ALL, AML)"}
 _SYMBOLS = {"alpha": "α", "beta": "β"}

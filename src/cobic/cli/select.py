@@ -5,18 +5,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cobic.budget import Stopwatch
+from cobic.answer.model import Model
+from cobic.answer.tables import run_document, selection_table, summary_document, violation_table
 from cobic.cli import common
-from cobic.cluster import cluster
 from cobic.errors import InputError
 from cobic.io import write_folder, write_text
 from cobic.methods import METHODS, find_method, solve
-from cobic.model import Model
-from cobic.report import run_document, selection_table, summary_document, violation_table
 from cobic.report.folder import ANSWER_FILES
 from cobic.report.page import render
 from cobic.report.story import Story
-from cobic.result import Status
+from cobic.search.budget import Stopwatch
+from cobic.search.cluster import cluster
+from cobic.search.result import Status
 
 
 def add_parser(commands: Any) -> None:

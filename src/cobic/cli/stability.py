@@ -4,13 +4,13 @@ import argparse
 import json
 from typing import Any
 
+from cobic.analyses.stability import Stability, stability
+from cobic.answer.steps import Steps
 from cobic.checks import require_whole
 from cobic.cli import common
-from cobic.cluster import cluster
-from cobic.dataset import Dataset
 from cobic.io import write_folder
-from cobic.stability import Stability, stability
-from cobic.steps import Steps
+from cobic.problem.dataset import Dataset
+from cobic.search.cluster import cluster
 
 _FILES = ("stability.csv", "stability.json")
 

@@ -5,9 +5,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cobic.certified.verify import FORMAT, problem_arguments, verify
+from cobic.checker import FORMAT, verify
 from cobic.cli import common
 from cobic.errors import InputError
+from cobic.problem.identity import problem_arguments
 
 
 def add_parser(commands: Any) -> None:

@@ -7,7 +7,7 @@ from textwrap import wrap
 import numpy as np
 
 from cobic.matrix import Floats, Integers
-from cobic.program import LinearProgram, ProgramNames
+from cobic.search.program import LinearProgram, ProgramNames
 
 _LONGEST_LINE = 200  # some readers give up beyond 560 characters, older ones beyond 255
 _LONGEST_NAME = 60

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io.annotated import read_hdf, read_ten_x
 from cobic.io.arff import read_arff
@@ -26,6 +25,7 @@ from cobic.io.raw import RawTable, held_as
 from cobic.io.source import first_bytes, foreign
 from cobic.io.stores import is_zarr, read_zarr
 from cobic.matrix import as_matrix, stays_where_it_is
+from cobic.problem.dataset import Dataset
 
 Reader = Callable[[Path, FileOptions], RawTable]
 

@@ -5,9 +5,9 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io.labels import read_label_file, some
+from cobic.problem.dataset import Dataset
 
 
 def read_groups(path: str | Path, feature_names: Sequence[str]) -> list[str | None]:

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from cobic.budget import Budget, OnProgress
 from cobic.certified.certificate import make_certificate
 from cobic.checks import require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools
-from cobic.memory import warn_if_too_large
+from cobic.matrix.threads import fitting_threads
 from cobic.methods import bilevel_vns, certified, fixed_point, milp, sequential_binary, sequential_lp
+from cobic.methods.memory import warn_if_too_large
 from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
-from cobic.result import Result, Status
-from cobic.threads import fitting_threads
+from cobic.search.budget import Budget, OnProgress
+from cobic.search.result import Result, Status
 
 DEFAULT_METHOD = "certified"
 _LARGEST_VALUE = 1e100

@@ -18,7 +18,7 @@ training samples. Hence the option `criterion`:
     if the true means agree, ``"unknown"`` otherwise.
 ``"consistent"`` (default)
     the same search, which goes on until x is consistent by its *true* means. After each inner problem the true shares
-    of the rounded x are tried as well, and a cheap repair (:mod:`cobic.repair`) turns what comes out into a truly
+    of the rounded x are tried as well, and a cheap repair (`cobic.search.repair`) turns what comes out into a truly
     consistent candidate. The largest candidate is returned.
 
 Where the paper is silent, we read it so:
@@ -38,17 +38,17 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from cobic.budget import Budget, Incumbent
 from cobic.checks import is_number, require_choice, require_jobs, require_whole
 from cobic.errors import InputError
-from cobic.lp import LpSolver
 from cobic.matrix import Bools, Floats
 from cobic.methods.outcome import Outcome
-from cobic.parallel import runs_alone, side_by_side
+from cobic.methods.relaxation import Relaxation, shares_of
 from cobic.problem import Problem
-from cobic.relaxation import Relaxation, shares_of
-from cobic.repair import repair
-from cobic.result import Run
+from cobic.search.budget import Budget, Incumbent
+from cobic.search.lp import LpSolver
+from cobic.search.parallel import runs_alone, side_by_side
+from cobic.search.repair import repair
+from cobic.search.result import Run
 
 _NEGLIGIBLE = 1e-9
 

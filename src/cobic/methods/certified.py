@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cobic.budget import Budget, Incumbent, SoftIncumbent
 from cobic.certified.certificate import make_certificate
 from cobic.certified.coarse import Beginning
 from cobic.certified.search import CertifiedSearch
@@ -27,7 +26,8 @@ from cobic.matrix import Bools, Floats
 from cobic.methods.fixed_point import iterate
 from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
-from cobic.repair import climb, climb_in_batches, grow, is_large, raise_margin, repair
+from cobic.search.budget import Budget, Incumbent, SoftIncumbent
+from cobic.search.repair import climb, climb_in_batches, grow, is_large, raise_margin, repair
 
 _STARTING_PROGRAMS = 8
 _PROGRAMS = 100_000

@@ -9,14 +9,14 @@ The loop needs very few linear programs and ends close to the best value over al
 
 import numpy as np
 
-from cobic.budget import Budget, Incumbent
 from cobic.checks import require_whole
-from cobic.lp import LpSolver
 from cobic.matrix import Floats
 from cobic.methods.outcome import Outcome
+from cobic.methods.relaxation import Relaxation, shares_of
 from cobic.problem import Problem
-from cobic.relaxation import Relaxation, shares_of
-from cobic.repair import repair
+from cobic.search.budget import Budget, Incumbent
+from cobic.search.lp import LpSolver
+from cobic.search.repair import repair
 
 _SAME_SHARES = 1e-9
 

@@ -1,8 +1,8 @@
 """The exact mixed-integer program for a general solver: Wu's linearisation, solved by HiGHS.
 
-:mod:`cobic.linearisation` has the model, from Busygin, Prokopyev & Pardalos (2005). As published, with nothing known
-about the numbers of features, it is out of reach at real sizes. A general solver gets all the help here that a careful
-user could give it:
+:mod:`cobic.methods.linearisation` has the model, from Busygin, Prokopyev & Pardalos (2005). As published, with nothing
+known about the numbers of features, it is out of reach at real sizes. A general solver gets all the help here that a
+careful user could give it:
 
 1. *Start.* The LP fixed point (with soft margins, a local search) finds a selection of T features. Only selections of
    at least T matter from then on: this bounds z, and the solver starts from that selection.
@@ -26,17 +26,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from cobic.budget import Budget, Incumbent, SoftIncumbent
 from cobic.checks import require_whole
 from cobic.errors import InputError
-from cobic.linearisation import CountRange, Linearisation
-from cobic.lp import LpSolver, solve_mixed
 from cobic.matrix import Bools, Floats
 from cobic.methods.fixed_point import iterate
+from cobic.methods.linearisation import CountRange, Linearisation
 from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
-from cobic.program import Entries, LinearProgram
-from cobic.repair import climb
+from cobic.search.budget import Budget, Incumbent, SoftIncumbent
+from cobic.search.lp import LpSolver, solve_mixed
+from cobic.search.program import Entries, LinearProgram
+from cobic.search.repair import climb
 
 _STARTING_PROGRAMS = 8
 _ROUNDING = 1e-6  # a bound this little below a whole number stands for it

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cobic.matrix import Bools
-from cobic.result import Run
+from cobic.search.result import Run
 
 
 @dataclass(frozen=True)

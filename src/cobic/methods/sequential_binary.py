@@ -23,13 +23,13 @@ Nothing is repaired and nothing is proven: the method is here as it was publishe
 
 import numpy as np
 
-from cobic.budget import Budget, Incumbent
 from cobic.checks import is_number, require_whole
 from cobic.errors import InputError
-from cobic.lp import solve_mixed
 from cobic.methods.outcome import Outcome
+from cobic.methods.relaxation import Relaxation
 from cobic.problem import Problem
-from cobic.relaxation import Relaxation
+from cobic.search.budget import Budget, Incumbent
+from cobic.search.lp import solve_mixed
 
 _SURPLUS = 1e-6
 _WHOLE = 1 - 1e-6  # a larger selection has at least one feature more

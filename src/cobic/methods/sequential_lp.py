@@ -5,7 +5,7 @@ Prokopyev & Pardalos (2005), and that this is faster and keeps more features. It
 These are ours:
 
 1. x = 1: all features. The surplus of every sample is 0.
-2. Replace every class mean by its tangent at x (:mod:`cobic.relaxation`), and solve the linear program: maximise
+2. Replace every class mean by its tangent at x (:mod:`cobic.methods.relaxation`); solve the linear program: maximise
    Σ x_i, 0 ≤ x ≤ 1, such that every margin holds by at least the sample's surplus. One elastic column, at a high price,
    keeps it solvable.
 3. Round at ½. A rounded x that is consistent by its true means is a candidate.
@@ -21,13 +21,13 @@ so. Nothing is proven.
 
 import numpy as np
 
-from cobic.budget import Budget, Incumbent
 from cobic.checks import require_whole
-from cobic.lp import LpSolver
 from cobic.matrix import Bools, Floats
 from cobic.methods.outcome import Outcome
+from cobic.methods.relaxation import Relaxation
 from cobic.problem import Problem
-from cobic.relaxation import Relaxation
+from cobic.search.budget import Budget, Incumbent
+from cobic.search.lp import LpSolver
 
 _SAME = 1e-7
 _LEAST_STEP = 1e-9

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cobic.answer.model import Model
+from cobic.answer.tables import provenance, violation_table
+from cobic.answer.words import NOT_CONSISTENT, answer_sentence, proven_line, violations_phrase
 from cobic.matrix import Floats, Integers
-from cobic.model import Model
 from cobic.problem import Problem
 from cobic.report import figures
 from cobic.report.story import Story
-from cobic.report.tables import provenance, violation_table
 from cobic.report.views import HEATMAP_SPAN, colour, course_view, margins_view
-from cobic.report.words import NOT_CONSISTENT, answer_sentence, proven_line, violations_phrase
-from cobic.result import Status
+from cobic.search.result import Status
 
 MAX_LISTED = 200  # rows of the smaller tables
 MAX_BARS = 12

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from cobic.answer.tables import feature_table
 from cobic.errors import InputError, ModelError
 from cobic.matrix import Floats
 from cobic.problem import Problem
-from cobic.report.tables import feature_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cobic.certified.verify import Verification, data_digest, problem_arguments, verify
-from cobic.dataset import Dataset
+from cobic.checker import Verification, verify
 from cobic.errors import InputError, ModelError
 from cobic.matrix import Bools
 from cobic.methods import METHODS
 from cobic.problem import Problem
+from cobic.problem.dataset import Dataset
+from cobic.problem.identity import problem_arguments
 from cobic.report.story import Story
-from cobic.result import Progress, Result, Status
+from cobic.search.result import Progress, Result, Status
 
 ANSWER_FILES = (
     "selection.csv",
@@ -39,7 +40,7 @@ def read_answer(folder: Path, data: Dataset) -> Story:
     except (*_DAMAGED, InputError):
         message = f"{folder}/run.json does not say which problem it is about: run `cobic select --out` again"
         raise InputError(message) from None
-    if known != data_digest(problem):
+    if known != problem.digest:
         message = f"{data.source} does not hold the data of {folder}: values, shape or classes differ"
         raise InputError(message)
     support = _support(folder, problem)

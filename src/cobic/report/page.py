@@ -5,15 +5,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from cobic.dataset import Dataset
 from cobic.errors import InputError
 from cobic.io import write_text
 from cobic.problem import Problem
+from cobic.problem.dataset import Dataset
 from cobic.report import figures
 from cobic.report.contents import contents
 from cobic.report.curve import Curve
 from cobic.report.story import Story
-from cobic.result import Result
+from cobic.search.result import Result
 
 
 def render(story: Story) -> str:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from cobic.certified.verify import Verification
-from cobic.dataset import Dataset
+from cobic.checker import Verification
 from cobic.matrix import Integers
 from cobic.problem import Problem
+from cobic.problem.dataset import Dataset
 from cobic.report.curve import Curve
 from cobic.report.views import Harm, Heatmap, harm_view, heatmap_view
-from cobic.result import Result
+from cobic.search.result import Result
 
 MAX_TABLE = 60_000  # more features are in selection.csv only
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
-from cobic.result import Result
+from cobic.search.result import Result
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#7F7F7F")  # Okabe & Ito
 HEATMAP_SPAN = 2.0  # standard deviations on either side of a feature's mean

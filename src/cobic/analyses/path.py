@@ -1,0 +1,433 @@
+"""The curve over a margin: how many features survive it, what that does to new samples, and which value to choose."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import StratifiedKFold
+
+from cobic.analyses.picture import draw_path
+from cobic.analyses.tracing import Tracer, at_margin
+from cobic.answer.model import class_mean_weights
+from cobic.answer.steps import Steps, run_parameters
+from cobic.answer.tables import feature_table
+from cobic.certified.margins import Kind, LargestMargin
+from cobic.checks import is_whole, require_jobs, require_whole
+from cobic.errors import InputError
+from cobic.matrix import Bools, Floats, Integers
+from cobic.methods import DEFAULT_METHOD, find_method
+from cobic.problem import Problem
+from cobic.search.parallel import side_by_side
+from cobic.search.result import Result
+
+Margins = Sequence[float] | NDArray[Any] | Literal["auto"] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Survival:
+    """How long each feature stays selected while a margin is raised."""
+
+    margin: Floats  # the largest margin of the grid at which the feature is selected; NaN if it never is
+    # 1 for the feature that survives longest. Of features that survive equally long, those come first that are
+    # selected at more margins of the grid, then those whose best class mean leads by more
+    ranking: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """The answer of :func:`cobic.path`.
+
+    Attributes
+    ----------
+    kind : {"alpha", "beta"}
+        Which margin was varied.
+    table : DataFrame
+        One row per margin: ``alpha`` (or ``beta``), ``n_selected, upper_bound, gap, status, worst_margin, objective,
+        objective_bound, seconds`` of the fit to all samples (a bound proven for a smaller α serves the larger ones),
+        ``cv_error`` (mean over the folds of the share of misclassified held-out samples) and ``cv_se`` (its standard
+        error).
+    chosen : float or None
+        The margin to take by the one-standard-error rule; None without cross-validation.
+    reason : str
+        Why.
+    largest : LargestMargin or None
+        How far the margin can be raised, where it was asked for.
+    survival : Survival
+        How long each feature stays selected.
+    results : tuple of Result
+        The fits to all samples, in the order of `table`.
+    problem : Problem
+        The data.
+    stopped_by : str or None
+        ``"interrupt"`` if Ctrl-C cut it short: the table holds the margins that were solved until then, without
+        cross-validation.
+    """
+
+    kind: Kind
+    table: pd.DataFrame
+    chosen: float | None
+    reason: str
+    largest: LargestMargin | None
+    survival: Survival
+    results: tuple[Result, ...]
+    problem: Problem
+    stopped_by: str | None = None
+
+    @property
+    def chosen_result(self) -> Result:
+        """The fit to all samples at the chosen margin.
+
+        Raises
+        ------
+        InputError
+            If nothing was chosen.
+        """
+        return self.results[list(self.table[self.kind]).index(self._choice)]
+
+    @property
+    def chosen_problem(self) -> Problem:
+        """The data with the chosen margin, for :class:`cobic.Model` and :func:`cobic.verify`."""
+        return at_margin(self.problem, self.kind, self._choice)
+
+    @property
+    def _choice(self) -> float:
+        """The chosen margin, where there must be one."""
+        if self.chosen is None:
+            message = f"no margin was chosen: {self.reason}"
+            raise InputError(message)
+        return self.chosen
+
+    def top(self, count: int) -> pd.DataFrame:
+        """The features that survive the largest margins.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``rank, feature, class, survives`` (the largest margin at which the feature is selected) and a
+            ``mean …`` per class, best first.
+        """
+        if not is_whole(count) or count < 1:
+            message = f"{count!r} features cannot be listed: give a whole number of at least 1"
+            raise InputError(message)
+        best = np.argsort(self.survival.ranking, kind="stable")[:count]
+        table = feature_table(self.problem).iloc[best].reset_index(drop=True)
+        table.insert(0, "rank", self.survival.ranking[best])
+        table.insert(3, "survives", self.survival.margin[best])
+        return table
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the number of features and the cross-validated error over the margin.
+
+        Parameters
+        ----------
+        axes : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes of the number of features; those of the error share its horizontal axis.
+        """
+        return draw_path(self, axes)
+
+    def __repr__(self) -> str:
+        """The range, and the choice, in one line."""
+        values = self.table[self.kind]
+        choice = "" if self.chosen is None else f"; choose {self.chosen:.6g}"
+        sizes = f"{self.table['n_selected'].max()} to {self.table['n_selected'].min()} features"
+        return f"<Path over {self.kind} {values.min():.6g} to {values.max():.6g}: {sizes}{choice}>"
+
+
+def path(
+    X: Any,
+    y: ArrayLike,
+    *,
+    alphas: Margins = None,
+    betas: Margins = None,
+    n_margins: int = 12,
+    cv: int | Any | None = 5,
+    alpha: float = 0.0,
+    beta: float = 1.0,
+    method: str = DEFAULT_METHOD,
+    time_limit: float | None = 10.0,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    method_options: dict[str, Any] | None = None,
+    on_progress: Callable[[str], None] | None = None,
+    folder: str | PathLike[str] | Steps | None = None,
+    **choices: Any,
+) -> Path:
+    """Solve over a grid of margins, each step started from its neighbour, and say which margin to choose.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The data.
+    y : array-like of shape (n_samples,)
+        Class of each sample.
+    alphas, betas : sequence of float or "auto", optional
+        The margins to try; one of the two. By default `alphas` from 0 to the largest feasible one, with new values put
+        where the number of features changes most.
+    n_margins : int, default=12
+        How many margins where they are not given.
+    cv : int, splitter of scikit-learn, or None, default=5
+        Folds of the cross-validation (stratified, shuffled); None for none.
+    alpha, beta : float
+        The margin that is not varied.
+    method : str, default="certified"
+        As in :func:`cobic.solve`.
+    time_limit : float or None, default=10.0
+        Seconds for each single fit.
+    random_state : int, default=0
+        Seed of the folds and of the method.
+    n_jobs : int, optional
+        Processes, as in joblib: after the fits to all samples the folds run side by side, on whatever
+        ``joblib.parallel_config`` says. The answer is the same for every number and backend, unless fits are cut short
+        by the time limit.
+    method_options : dict, optional
+        Options of the method. Unless ``max_programs`` says otherwise, ``certified`` may solve 1000 linear programs
+        per fit in the folds and on a grid of its own, and as many as always where the margins are given.
+    on_progress : callable, optional
+        Called with a line of text that says at which margin it is and what was found there, or how many folds are done.
+    folder : path-like, optional
+        Where each finished fit and fold is kept. The same call, after the process was ended, goes on where it stopped
+        and gives the same answer; with other data or parameters it is an error. Delete the folder when you are done.
+    **choices
+        Further arguments of :class:`cobic.Problem`, such as `ties`, `slack_penalty` or `fixed_in`.
+
+    Returns
+    -------
+    Path
+        The table, the choice and its reason, the ranking of the features. Ctrl-C returns the curve so far: see
+        `Path.stopped_by`.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.make_expression(n_features=200, seed=1)
+    >>> path = cobic.path(data.X, data.y, alphas=[0, 20, 40], cv=3)
+    >>> path.table["n_selected"].is_monotonic_decreasing
+    True
+    >>> len(path.top(10))
+    10
+    """
+    kind = _kind(alphas, betas)
+    given = alphas if kind == "alpha" else betas
+    require_whole("random_state", random_state, 0)
+    require_jobs(n_jobs)
+    find_method(method, method_options or {})
+    problem = Problem(X, y, alpha, beta, **choices)
+    _require_other_margin(kind, problem)
+    values = None if given is None or (isinstance(given, str) and given == "auto") else _checked(kind, given)
+    splits = _splits(problem, cv, random_state)
+    options = dict(method_options or {})
+    steps = Steps.of(folder)
+    tracer = Tracer(problem, kind, method, time_limit, random_state, options, on_progress=on_progress, steps=steps)
+    plan = _Plan(values, n_margins, splits)
+    with steps.opened(lambda: plan.parameters(tracer)):
+        folds, stopped_by = plan.done(tracer, n_jobs)
+    return _put_together(tracer, np.array(folds), stopped_by)
+
+
+def survival(
+    problem: Problem,
+    n_margins: int = 12,
+    seed: int = 0,
+    time_limit: float | None = 10.0,
+    start: Sequence[Bools] = (),
+) -> Survival:
+    """How long each feature stays selected while α is raised to the largest feasible value."""
+    tracer = Tracer(problem, "alpha", DEFAULT_METHOD, time_limit, seed, {})
+    tracer.adaptive(n_margins, start)
+    return _survival(problem, tracer.results)
+
+
+def _kind(alphas: Margins, betas: Margins) -> Kind:
+    if alphas is not None and betas is not None:
+        message = "give alphas or betas, not both: the other margin stays at alpha, or beta"
+        raise InputError(message)
+    return "alpha" if betas is None else "beta"
+
+
+def _require_other_margin(kind: Kind, problem: Problem) -> None:
+    """Complain about a margin that is given, but varied: it would have no effect."""
+    given, other = (problem.alpha > 0, "beta") if kind == "alpha" else (problem.beta > 1, "alpha")
+    if given.any():
+        message = f"{kind} is given, but {kind}s are varied: leave {kind} out, or give {other}s"
+        raise InputError(message)
+
+
+def _checked(kind: Kind, given: Any) -> list[float]:
+    try:
+        values = np.unique(np.asarray(given, dtype=np.float64))
+    except (TypeError, ValueError):
+        values = np.zeros(0)
+    least = 0.0 if kind == "alpha" else 1.0
+    if values.size == 0 or not (np.isfinite(values) & (values >= least)).all():
+        message = f'{kind}s is {given!r}: give finite numbers of at least {least:g}, or "auto"'
+        raise InputError(message)
+    return [float(value) for value in values]
+
+
+def _splits(problem: Problem, cv: Any, seed: int) -> list[tuple[Integers, Integers]]:
+    if cv is None:
+        return []
+    if is_whole(cv):
+        smallest = int(problem.class_sizes.min())
+        folds = min(int(cv), smallest)
+        if folds < 2:
+            name = problem.classes[int(problem.class_sizes.argmin())]
+            message = f"cv is {cv} and class {name} has {smallest} sample(s): give cv of at least 2, or cv=None"
+            raise InputError(message)
+        cv = StratifiedKFold(folds, shuffle=True, random_state=seed % 2**32)  # it knows no larger seeds
+    if not hasattr(cv, "get_n_splits"):
+        message = f"cv is {cv!r}: give a number of folds, a splitter of scikit-learn, or None"
+        raise InputError(message)
+    return list(cv.split(np.zeros((problem.n_samples, 1)), problem.labels))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be done: the margins, or how many of them, and the folds."""
+
+    values: list[float] | None
+    n_margins: int
+    splits: list[tuple[Integers, Integers]]
+
+    def parameters(self, tracer: Tracer) -> dict[str, Any]:
+        """All that the answer depends on."""
+        asked = {
+            f"{tracer.kind}s": "auto" if self.values is None else self.values,
+            "n_margins": self.n_margins if self.values is None else None,
+            "cv": self.splits,
+            "method": tracer.method,
+            "time_limit": tracer.time_limit,
+            "random_state": tracer.seed,
+            "method_options": tracer.options,
+        }
+        return run_parameters("path", tracer.problem, asked)
+
+    def done(self, tracer: Tracer, n_jobs: int | None) -> tuple[list[list[float]], str | None]:
+        """Trace the curve; the errors of the folds, and what stopped it before they were known."""
+        try:
+            if self.values is None:
+                tracer.adaptive(self.n_margins)
+            else:
+                tracer.along(self.values)
+            return self._fold_errors(tracer, n_jobs), None
+        except KeyboardInterrupt:
+            if not tracer.results:
+                raise
+            return [], "interrupt"
+
+    def _fold_errors(self, tracer: Tracer, n_jobs: int | None) -> list[list[float]]:
+        """For each fold the errors at the margins of the curve."""
+        if not self.splits:
+            return []
+        values, silent, total = sorted(tracer.results), tracer.of(tracer.problem), len(self.splits)
+        asked = {f"fold-{fold:04d}": {"margins": values, "split": split} for fold, split in enumerate(self.splits, 1)}
+        kept = {name: tracer.steps.recall(name, about) for name, about in asked.items()}
+        errors: dict[str, list[float]] = {name: known for name, known in kept.items() if known is not None}
+        left = {name: (values, *about["split"]) for name, about in asked.items() if name not in errors}
+        tracer.tell(f"cross-validation: {len(errors)} of {total} folds done")
+        for name, fold in side_by_side(_errors_of_fold, silent, left, n_jobs):
+            errors[name] = fold
+            tracer.steps.keep(name, asked[name], fold)
+            tracer.tell(f"cross-validation: {len(errors)} of {total} folds done")
+        return [errors[name] for name in asked]
+
+
+def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: Integers) -> list[float]:
+    """Share of the held-out samples that the fit to the others misclassifies, for each margin; NaN without a fit."""
+    whole, part = tracer.problem, tracer.problem.subset(train)
+    held_out = whole.matrix.take(test)
+    wanted = whole.classes[whole.labels[test]]
+    fits = tracer.of(part)
+    fits.along(values, quick=True)
+    errors = []
+    for value in values:
+        result = fits.results[value]
+        if not all(result.counts):
+            errors.append(np.nan)
+            continue
+        weights = class_mean_weights(result.support, part.feature_classes, part.n_classes)
+        predicted = part.classes[held_out.products(weights).argmax(axis=1)]
+        errors.append(float((predicted != wanted).mean()))
+    return errors
+
+
+def _put_together(tracer: Tracer, folds: Floats, stopped_by: str | None) -> Path:
+    kind, problem = tracer.kind, tracer.problem
+    values = sorted(tracer.results)
+    results = [tracer.results[value] for value in values]
+    table = _table(kind, problem, values, results)
+    chosen, reason = None, "without cross-validation nothing is chosen"
+    if stopped_by is not None:
+        reason = "it was interrupted before the cross-validation was done"
+    elif folds.size:
+        table["cv_error"] = folds.mean(axis=0)
+        table["cv_se"] = folds.std(axis=0, ddof=1) / np.sqrt(folds.shape[0])
+        chosen, reason = _choose(kind, table)
+    ranks = _survival(problem, tracer.results)
+    return Path(kind, table, chosen, reason, tracer.largest, ranks, tuple(results), problem, stopped_by)
+
+
+def _table(kind: Kind, problem: Problem, values: list[float], results: list[Result]) -> pd.DataFrame:
+    """What the fits to all samples say, one row per margin."""
+    bounds = np.array([result.upper_bound for result in results])
+    if kind == "alpha" and not problem.soft:
+        bounds = np.minimum.accumulate(bounds)  # a selection for a larger α is one for every smaller α
+    closed = [result.consistent and result.n_selected == bound for result, bound in zip(results, bounds, strict=True)]
+    return pd.DataFrame(
+        {
+            kind: values,
+            "n_selected": [result.n_selected for result in results],
+            "upper_bound": bounds,
+            "gap": [
+                result.gap if result.soft else bound - result.n_selected
+                for result, bound in zip(results, bounds, strict=True)
+            ],
+            "status": ["optimal" if done else str(result.status) for result, done in zip(results, closed, strict=True)],
+            "worst_margin": [result.worst_margin for result in results],
+            "objective": [result.objective for result in results],
+            "objective_bound": [result.objective_bound for result in results],
+            "seconds": [result.seconds for result in results],
+        }
+    )
+
+
+def _choose(kind: Kind, table: pd.DataFrame) -> tuple[float | None, str]:
+    """The largest margin, hence the fewest features, whose error is within a standard error of the least."""
+    usable = table[table["cv_error"].notna() & (table["n_selected"] > 0)]
+    if usable.empty:
+        return None, "no margin could be fitted in all folds"
+    best = usable.iloc[int(usable["cv_error"].argmin())]
+    limit = float(best["cv_error"] + best["cv_se"])
+    good = usable[usable["cv_error"] <= limit]
+    taken = good.iloc[int(good[kind].argmax())]
+    reason = (
+        f"{kind} = {taken[kind]:.6g} is the largest whose cross-validated error ({taken['cv_error']:.3g}) is within "
+        f"one standard error of the least ({best['cv_error']:.3g} + {best['cv_se']:.3g} at {kind} = {best[kind]:.6g})"
+    )
+    return float(taken[kind]), reason
+
+
+def _survival(problem: Problem, results: dict[float, Result]) -> Survival:
+    margin, times = np.full(problem.n_features, np.nan), np.zeros(problem.n_features, dtype=np.intp)
+    for value in sorted(results):
+        support = results[value].support
+        margin[support] = value
+        times += support
+    order = np.lexsort((-problem.leads, -times, -np.nan_to_num(margin, nan=-np.inf)))
+    ranking = np.empty(problem.n_features, dtype=np.intp)
+    ranking[order] = np.arange(1, problem.n_features + 1)
+    return Survival(margin, ranking)

@@ -1,0 +1,279 @@
+"""Classifying new samples by the selected features, and the file that carries this from one place to another."""
+
+import json
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cobic.errors import InputError, ModelError
+from cobic.io import write_text
+from cobic.matrix import Floats, Integers, Matrix, as_matrix
+from cobic.problem import Problem, frame_names
+from cobic.search.result import Result
+
+_FORMAT, _VERSION = "cobic-model", 1
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Selected features and their classes: all that is needed to classify a new sample.
+
+    A sample gets the class with the largest mean over its selected features (the first one in sorted order if two are
+    exactly equal).
+
+    Attributes
+    ----------
+    classes : tuple
+        The class labels.
+    feature_classes : ndarray of shape (n_features,)
+        Class of each feature, as an index into `classes`; -1 for none.
+    support : ndarray of bool, shape (n_features,)
+        The selected features.
+    feature_names : tuple of str or None
+        Names of all features, in order.
+    parameters : dict
+        How the selection was made: for people, not used in classifying.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.make_expression(n_features=300, seed=0)
+    >>> problem = data.problem()
+    >>> model = cobic.Model.of(problem, cobic.solve(problem))
+    >>> model.predict(data.test.X)[:3]
+    array(['A', 'A', 'A'], dtype='<U1')
+    """
+
+    classes: tuple[Any, ...]
+    feature_classes: Integers
+    support: NDArray[np.bool_]
+    feature_names: tuple[str, ...] | None
+    parameters: dict[str, Any]
+
+    @classmethod
+    def of(cls, problem: Problem, result: Result) -> Self:
+        """Make the model of a result.
+
+        Parameters
+        ----------
+        problem : Problem
+            What was solved.
+        result : Result
+            Its answer; every class must have a selected feature.
+
+        Returns
+        -------
+        Model
+            The classifier.
+        """
+        if not all(result.counts):
+            message = f"a result without selected features of every class classifies nothing: {result.reason}"
+            raise InputError(message)
+        parameters = {
+            "alpha": _one_or_many(problem.alpha),
+            "beta": _one_or_many(problem.beta),
+            "ties": problem.ties,
+            "beta_rule": problem.beta_rule,
+            "method": result.method,
+            "status": str(result.status),
+            "n_selected": result.n_selected,
+            "upper_bound": result.upper_bound,
+            "worst_margin": result.worst_margin,
+        }
+        return cls(result.classes, problem.feature_classes, result.support, problem.feature_names, parameters)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that new data must have."""
+        return int(self.support.size)
+
+    def means(self, X: Any, feature_names: tuple[str, ...] | None = None) -> Floats:
+        """Mean of each sample over the selected features of each class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples over the same features, in the same order.
+        feature_names : tuple of str, optional
+            Their names, compared with the model's; those of a data frame are taken by default.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            The class means; the largest one decides.
+
+        Raises
+        ------
+        InputError
+            If the features are not those of the model, naming the first difference, or a value is not finite.
+        """
+        names = frame_names(X, "columns") if feature_names is None else feature_names
+        names = None if names is None else tuple(str(name) for name in names)
+        matrix = as_matrix(X)
+        self._require_same_features(matrix.shape, names)
+        require_finite(matrix)
+        return matrix.products(class_mean_weights(self.support, self.feature_classes, len(self.classes)))
+
+    def predict(self, X: Any, feature_names: tuple[str, ...] | None = None) -> NDArray[Any]:
+        """Classify new samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples over the same features, in the same order.
+        feature_names : tuple of str, optional
+            Their names, compared with the model's.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            A class label for each sample.
+        """
+        predicted: NDArray[Any] = np.array(self.classes)[self.means(X, feature_names).argmax(axis=1)]
+        return predicted
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as JSON, whole or not at all; the format is described in ``docs/files.md``."""
+        write_text(Path(path), self.to_json())
+
+    def to_json(self) -> str:
+        """The model as JSON text."""
+        document = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "created_by": f"cobic {version('cobic')}",
+            "classes": list(self.classes),
+            "n_features": self.n_features,
+            "feature_names": None if self.feature_names is None else list(self.feature_names),
+            "feature_classes": self.feature_classes.tolist(),
+            "selected": np.flatnonzero(self.support).tolist(),
+            "parameters": self.parameters,
+        }
+        return json.dumps(document, allow_nan=False) + "\n"
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model file.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file written by :meth:`save`.
+
+        Returns
+        -------
+        Model
+            The classifier.
+
+        Raises
+        ------
+        InputError
+            If there is no such file.
+        ModelError
+            If it is not a model that this version understands; nothing in it is ever executed.
+        """
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            message = f"there is no file {path}"
+            raise InputError(message) from None
+        except OSError as error:
+            message = f"cannot read {path}: {error.strerror or error}"
+            raise InputError(message) from None
+        except (ValueError, RecursionError):
+            message = f"{path} is not a cobic model: it is not JSON"
+            raise ModelError(message) from None
+        problem_found = _fault(document)
+        if problem_found:
+            message = f"{path} is not a usable cobic model: {problem_found}"
+            raise ModelError(message)
+        support = np.zeros(document["n_features"], dtype=np.bool_)
+        support[document["selected"]] = True
+        names = document["feature_names"]
+        return cls(
+            classes=tuple(document["classes"]),
+            feature_classes=np.array(document["feature_classes"], dtype=np.intp),
+            support=support,
+            feature_names=None if names is None else tuple(names),
+            parameters=document["parameters"],
+        )
+
+    def _require_same_features(self, shape: tuple[int, int], names: tuple[str, ...] | None) -> None:
+        n_features = self.n_features
+        pairs = zip(names or (), self.feature_names or (), strict=False)
+        different = next((index for index, (new, old) in enumerate(pairs) if new != old), None)
+        if different is not None and names is not None and self.feature_names is not None:
+            message = (
+                f"the new data do not have the model's features: feature {different + 1} is {names[different]!r} "
+                f"where the model has {self.feature_names[different]!r}"
+            )
+        elif shape[1] != n_features:
+            message = f"the new data have {shape[1]} features, the model has {n_features}"
+        else:
+            return
+        if shape[0] == n_features:
+            message += "; the new data look transposed: samples go in rows"
+        raise InputError(message)
+
+
+def class_mean_weights(support: NDArray[np.bool_], feature_classes: Integers, n_classes: int) -> Floats:
+    """Weights (m, k) that turn sums over features into means over the selected ones of each class; 0 without any."""
+    chosen = np.flatnonzero(support & (feature_classes >= 0))
+    of = feature_classes[chosen]
+    weights = np.zeros((support.size, n_classes))
+    weights[chosen, of] = 1.0 / np.bincount(of, minlength=n_classes)[of]
+    return weights
+
+
+def require_finite(matrix: Matrix) -> None:
+    """Complain about the first missing or infinite value in new data."""
+    bad = matrix.first_not_finite()
+    if bad is not None:
+        what = "a missing value (NaN)" if np.isnan(bad[2]) else "an infinite value (inf)"
+        message = f"new data have {what} at sample {bad[0]}, feature {bad[1]}: impute it first"
+        raise InputError(message)
+
+
+def _one_or_many(values: Floats) -> float | list[float]:
+    same = bool((values == values[0]).all())
+    return float(values[0]) if same else [float(value) for value in values]
+
+
+def _fault(document: Any) -> str:
+    """The first thing that is wrong with a model document; empty if nothing is."""
+    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+        return f'"format" is not "{_FORMAT}"'
+    if document.get("version") != _VERSION:
+        return f'"version" is {document.get("version")!r}; this cobic reads version {_VERSION}'
+    classes: Any = document.get("classes")
+    size: Any = document.get("n_features")
+    if not (_is_list_of(classes, (str, int, float, bool)) and len(classes) >= 2 and len(set(classes)) == len(classes)):
+        return '"classes" is not a list of two or more different labels'
+    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        return '"n_features" is not a positive whole number'
+    of: Any = document.get("feature_classes")
+    selected: Any = document.get("selected")
+    names: Any = document.get("feature_names")
+    if not (_is_index_list(of, -1, len(classes)) and len(of) == size):
+        return '"feature_classes" does not give a class index for each feature'
+    if not (_is_index_list(selected, 0, size) and len(set(selected)) == len(selected)):
+        return '"selected" is not a list of different feature indices'
+    if names is not None and not (_is_list_of(names, (str,)) and len(names) == size):
+        return '"feature_names" does not give a name for each feature'
+    if {of[index] for index in selected} - {-1} != set(range(len(classes))):
+        return '"selected" leaves a class without features'
+    if not isinstance(document.get("parameters"), dict):
+        return '"parameters" is missing'
+    return ""
+
+
+def _is_list_of(value: Any, kinds: tuple[type, ...]) -> bool:
+    return isinstance(value, list) and all(isinstance(each, kinds) for each in value)
+
+
+def _is_index_list(value: Any, least: int, end: int) -> bool:
+    return isinstance(value, list) and all(type(each) is int and least <= each < end for each in value)

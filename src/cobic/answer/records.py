@@ -1,0 +1,92 @@
+"""Answers as JSON and back, without loss; and what identifies a value."""
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cobic.matrix import Bools
+from cobic.problem import Problem
+from cobic.search.result import Progress, Result, Run, Status
+
+_AS_THEY_ARE = (
+    "upper_bound",
+    "objective",
+    "objective_bound",
+    "worst_margin",
+    "counts",
+    "method",
+    "seconds",
+    "lps",
+    "stopped_by",
+    "reason",
+    "certificate",
+    "soft",
+)
+
+
+def result_document(result: Result) -> dict[str, Any]:
+    """A result as values that JSON knows; :func:`read_result` makes the same result of it."""
+    return {
+        "support": mask_text(result.support),
+        "status": str(result.status),
+        "history": [dataclasses.asdict(event) for event in result.history],
+        "runs": [dataclasses.asdict(run) for run in result.runs],
+        **{name: described(getattr(result, name)) for name in _AS_THEY_ARE},
+    }
+
+
+def read_result(document: Mapping[str, Any], problem: Problem) -> Result:
+    """The result that :func:`result_document` described.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.datasets.make_expression(n_features=60, seed=0).problem()
+    >>> result = cobic.solve(problem)
+    >>> again = read_result(result_document(result), problem)
+    >>> repr(again) == repr(result), again.certificate == result.certificate
+    (True, True)
+    """
+    plain = {name: document[name] for name in _AS_THEY_ARE if name != "counts"}
+    return Result(
+        support=read_mask(document["support"], problem.n_features),
+        status=Status(document["status"]),
+        counts=tuple(document["counts"]),
+        classes=tuple(problem.classes.tolist()),
+        history=tuple(Progress(**event) for event in document["history"]),
+        runs=tuple(Run(**run) for run in document["runs"]),
+        **plain,
+    )
+
+
+def mask_text(mask: Bools) -> str:
+    """A selection as a short text."""
+    return np.packbits(mask).tobytes().hex()
+
+
+def read_mask(text: str, size: int) -> Bools:
+    """The selection that :func:`mask_text` wrote."""
+    return np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8), count=size).astype(np.bool_)
+
+
+def described(value: Any) -> Any:
+    """A value as JSON knows it; arrays by their digest, and what JSON cannot hold by how Python writes it.
+
+    Examples
+    --------
+    >>> described({"start": (1, np.int64(2)), "who": None})
+    {'start': [1, 2], 'who': None}
+    """
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return {"shape": list(value.shape), "type": str(value.dtype), "sha256": digest}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {str(name): described(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [described(each) for each in value]
+    return value if value is None or isinstance(value, (str, int, float)) else repr(value)

@@ -1,0 +1,166 @@
+"""The answer as tables and JSON documents."""
+
+import math
+from dataclasses import asdict
+from importlib.metadata import version
+from platform import python_version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from cobic.problem import Problem
+from cobic.problem.identity import problem_parameters
+from cobic.search.result import Result
+
+
+def feature_table(problem: Problem) -> pd.DataFrame:
+    """List every feature with its class and its class means."""
+    names = problem.feature_names if problem.feature_names is not None else range(problem.n_features)
+    means = {f"mean {cls}": mean for cls, mean in zip(problem.classes, problem.class_means, strict=True)}
+    return pd.DataFrame({"feature": names, "class": _class_names(problem)[problem.feature_classes], **means})
+
+
+def selection_table(problem: Problem, result: Result) -> pd.DataFrame:
+    """List every feature with its class, its class means, and whether it was selected.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was solved.
+    result : Result
+        Its answer.
+
+    Returns
+    -------
+    DataFrame
+        One row per feature, in the order of the data: ``feature, class, selected`` and a ``mean …`` per class.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.Problem([[3, 1], [1, 4]], ["a", "b"])
+    >>> cobic.selection_table(problem, cobic.solve(problem))
+       feature class  selected  mean a  mean b
+    0        0     a      True     3.0     1.0
+    1        1     b      True     1.0     4.0
+    """
+    table = feature_table(problem)
+    table.insert(2, "selected", result.support)
+    return table
+
+
+def violation_table(problem: Problem, support: ArrayLike) -> pd.DataFrame:
+    """List the samples whose margin a selection violates, worst first: the suspects for label errors.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    support : array-like of bool, shape (n_features,)
+        The selected features.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``sample`` (row of X), ``name``, ``class``, ``read_as`` (the class with the largest mean) and ``amount``
+        (how much of the margin is missing).
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.Problem([[3, 1], [1, 4], [5, 1]], ["a", "b", "b"], slack_penalty=1.0)
+    >>> cobic.violation_table(problem, [True, True])
+       sample  name class read_as  amount
+    0       2     2     b       a     4.0
+    """
+    amounts = problem.violations(support)
+    worst = np.lexsort((np.arange(amounts.size), -amounts))
+    worst = worst[amounts[worst] > 0]
+    read_as = np.full(worst.size, -1)
+    if problem.counts(support).all():
+        read_as = problem.means(support).argmax(axis=1)[worst]
+    labels = _class_names(problem)
+    names = worst if problem.sample_names is None else np.array(problem.sample_names, dtype=object)[worst]
+    return pd.DataFrame(
+        {
+            "sample": worst,
+            "name": names,
+            "class": labels[problem.labels[worst]],
+            "read_as": labels[read_as],
+            "amount": amounts[worst],
+        }
+    )
+
+
+def summary_document(problem: Problem, result: Result) -> dict[str, Any]:
+    """The answer under the keys that ``cobic select --json`` prints."""
+    objectives = {"objective": _finite(result.objective), "objective_bound": result.objective_bound}
+    return {
+        "n_selected": result.n_selected,
+        "upper_bound": result.upper_bound,
+        "gap": _finite(result.gap),
+        "status": str(result.status),
+        "worst_margin": _finite(result.worst_margin),
+        "counts": list(result.counts),
+        "seconds": round(result.seconds, 4),
+        "method": result.method,
+        "n_features": problem.n_features,
+        "n_samples": problem.n_samples,
+        "classes": list(result.classes),
+        **(objectives if result.soft else {}),
+    }
+
+
+def provenance(problem: Problem) -> dict[str, Any]:
+    """Which data, which problem, which programs."""
+    packages = ("cobic", "numpy", "scipy", "highspy", "scikit-learn")
+    return {
+        "digest": problem.digest,
+        "problem": problem_parameters(problem),
+        "versions": {"python": python_version(), **{name: version(name) for name in packages}},
+    }
+
+
+def run_document(
+    problem: Problem,
+    result: Result,
+    source: str,
+    options: dict[str, Any],
+    timings: dict[str, float] | None = None,
+) -> dict[str, Any]:
+    """How an answer was found, for the file ``run.json``."""
+    history = [{key: _finite(value) for key, value in asdict(event).items()} for event in result.history]
+    runs = [{key: _finite(value) for key, value in asdict(run).items()} for run in result.runs]
+    return {
+        **summary_document(problem, result),
+        "reason": result.reason,
+        "stopped_by": result.stopped_by,
+        "source": source,
+        "sample_names": None if problem.sample_names is None else list(problem.sample_names),
+        "alpha": problem.alpha.tolist(),
+        "beta": problem.beta.tolist(),
+        "ties": problem.ties,
+        "beta_rule": problem.beta_rule,
+        "n_ties": problem.n_ties,
+        "slack_penalty": _finite(problem.slack_penalty),
+        "n_required": int(problem.required.sum()),
+        "n_excluded": int((~problem.selectable).sum()),
+        "n_groups": len(problem.constraints.groups),
+        "options": options,
+        "timings": timings or {"solve": round(result.seconds, 4)},
+        "lps": result.lps,
+        "runs": runs,
+        "history": history,
+        **provenance(problem),
+    }
+
+
+def _class_names(problem: Problem) -> NDArray[np.str_]:
+    """The names of the classes, and an empty one for the class index -1."""
+    return np.array([*(str(cls) for cls in problem.classes), ""])
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,102 @@
+"""The answer in words: one sentence for a heading, and two lines for the command line."""
+
+from cobic.problem import Problem
+from cobic.search.result import Result, Status
+
+NOT_CONSISTENT = "no selection is consistent"  # a reason that says no more than the status
+
+
+def answer_sentence(problem: Problem, result: Result) -> str:
+    """What was found and what is proven, in one sentence.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.Problem([[3, 1], [1, 4]], ["a", "b"])
+    >>> answer_sentence(problem, cobic.solve(problem))
+    '2 of 2 features kept; no selection can keep more than 2: proven'
+    """
+    word = whose_word(problem, result)
+    if result.status == Status.INFEASIBLE:
+        return f"No selection of features is consistent: {word or 'not proven'}"
+    kept = f"{result.n_selected} of {problem.n_features} features kept"
+    if result.soft and all(result.counts):
+        best = f"no selection has an objective above {result.objective_bound:.6g}: {word}"
+        return (
+            f"{kept}, an objective of {result.objective:.6g}; {best if word else 'nothing is proven about better ones'}"
+        )
+    if not result.consistent:
+        kept = "No consistent selection was found"
+    if not word or not bound_is_proven(problem, result):
+        return f"{kept}; nothing is proven about larger selections"
+    gap = "" if result.status == Status.OPTIMAL or not result.consistent else f", a gap of {result.gap}"
+    return f"{kept}; no selection can keep more than {result.upper_bound}: {word}{gap}"
+
+
+def whose_word(problem: Problem, result: Result) -> str:
+    """Who says that there is nothing better: a proof, or the solver; nobody (empty) where neither is there.
+
+    That no more features can be kept than there are needs no proof.
+    """
+    trivial = result.objective_bound >= problem.n_selectable and result.upper_bound >= problem.n_selectable
+    if result.certificate is not None or trivial:
+        return "proven"
+    return "by the word of HiGHS" if result.method == "milp" else ""
+
+
+def bound_is_proven(problem: Problem, result: Result) -> bool:
+    """Whether the bound says more than that there are no more features."""
+    return result.status == Status.OPTIMAL or result.upper_bound < problem.n_selectable
+
+
+def found_line(problem: Problem, result: Result) -> str:
+    """What was found, in one line for a person."""
+    if result.status == Status.INFEASIBLE:
+        why = "" if result.reason == NOT_CONSISTENT else f": {result.reason}"
+        return f"No consistent selection exists{why}."
+    if result.soft and all(result.counts):
+        return f"{_kept(problem, result)}; {violations_phrase(problem, result)}."
+    if not result.consistent:
+        stopped = f" before the {result.stopped_by}" if result.stopped_by else ""
+        return f"No consistent selection was found{stopped}: {result.reason}."
+    return (
+        f"{_kept(problem, result)}; every training sample's class can be read back from them, "
+        f"worst margin {result.worst_margin:.4g}."
+    )
+
+
+def proven_line(problem: Problem, result: Result) -> str:
+    """What is proven, by which method and in what time, in one line for a person."""
+    took = f"{result.method}, {result.seconds:.1f} s" + (f", {result.stopped_by}" if result.stopped_by else "")
+    word = whose_word(problem, result)
+    if not word:
+        return f"Nothing is proven about larger selections: there is no certificate ({took})."
+    word = f"{word[:1].upper()}{word[1:]}"
+    if result.status == Status.INFEASIBLE:
+        return f"{word} ({took})."
+    if result.soft:
+        size = f"{result.n_selected} features − {problem.slack_penalty:.4g} × violations = {result.objective:.6g}"
+        return f"Objective {size}; {word[:1].lower()}{word[1:]}: at most {result.objective_bound:.6g} ({took})."
+    if result.status == Status.OPTIMAL:
+        return f"{word}: no consistent selection has more than {result.upper_bound} features ({took})."
+    if bound_is_proven(problem, result):
+        on = "; more time may close it" if result.stopped_by == "time limit" else ""
+        on = "; --gap 0 goes on" if "target_gap=0" in result.reason else on
+        return f"{word}: at most {result.upper_bound} features are possible, a gap of {result.gap} ({took}){on}."
+    return f"Nothing is proven about larger selections: {result.method} computes no bound ({took})."
+
+
+def violations_phrase(problem: Problem, result: Result) -> str:
+    """How many samples violate their margin, and which one most."""
+    violations = problem.violations(result.support)
+    worst = ""
+    if violations.any():
+        sample = int(violations.argmax())
+        name = sample if problem.sample_names is None else problem.sample_names[sample]
+        worst = f", worst {name} by {violations[sample]:.4g}"
+    return f"{int((violations > 0).sum())} of {problem.n_samples} samples violate their margin{worst}"
+
+
+def _kept(problem: Problem, result: Result) -> str:
+    counts = ", ".join(f"{cls}: {count}" for cls, count in zip(result.classes, result.counts, strict=True))
+    return f"Kept {result.n_selected} of {problem.n_features} features ({counts})"

@@ -1,0 +1,165 @@
+"""Checking a certificate: from the raw data, with numpy and rationals, without any solver.
+
+Read `docs/certificate.md` beside this room; it states what is checked here as mathematics. Nothing that finds answers
+is used here, and nothing is shared with it but the problem and its matrix: a slip there is not repeated here.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cobic.checker.proof import Proof, Refuted, require
+from cobic.matrix import Bools
+from cobic.problem import Problem
+from cobic.problem.identity import checksum, digest_of, problem_parameters
+
+FORMAT, VERSION = "cobic-certificate", 2
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a certificate proves.
+
+    Attributes
+    ----------
+    ok : bool
+        Whether everything in it holds.
+    n_selected : int or None
+        Size of its selection, checked to be consistent; None if it has none, or if it does not hold.
+    upper_bound : int or None
+        The proven bound; None if it does not hold.
+    reason : str
+        What is proven, or the first thing that does not hold.
+    objective, objective_bound : float or None
+        Objective of the selection and the proven bound on it: the same as the numbers above with hard margins.
+    """
+
+    ok: bool
+    n_selected: int | None
+    upper_bound: int | None
+    reason: str
+    objective: float | None = None
+    objective_bound: float | None = None
+
+
+def verify(problem: Problem, certificate: dict[str, Any]) -> Verification:
+    """Check a certificate against the data it speaks of.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data, the classes and the margins.
+    certificate : dict
+        As in `Result.certificate`, or read from its JSON file.
+
+    Returns
+    -------
+    Verification
+        True to what was checked; never raises for a bad certificate.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.datasets.make_expression(n_features=300, seed=1).problem()
+    >>> result = cobic.solve(problem)
+    >>> cobic.verify(problem, result.certificate).ok
+    True
+    """
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+            support, bound, objective_bound = _checked(problem, certificate)
+    except Refuted as fault:
+        return Verification(ok=False, n_selected=None, upper_bound=None, reason=str(fault))
+    except (OverflowError, TypeError, ValueError, LookupError, RecursionError):
+        return Verification(ok=False, n_selected=None, upper_bound=None, reason="a value in it is out of range")
+    n_selected = None if support is None else int(support.sum())
+    objective = None if support is None else problem.objective(support)
+    reason = _conclusion(problem, n_selected, bound)
+    if problem.soft and problem.feature_class_sizes.all():
+        reason = f"no selection has an objective above {objective_bound:.6g}"
+        if objective is not None:
+            reason = f"a selection of {n_selected} features has the objective {objective:.6g}, and {reason}"
+    return Verification(
+        ok=True,
+        n_selected=n_selected,
+        upper_bound=bound,
+        reason=reason,
+        objective=objective,
+        objective_bound=objective_bound,
+    )
+
+
+def _checked(problem: Problem, certificate: dict[str, Any]) -> tuple[Bools | None, int, float]:
+    """What a certificate proves: a selection, if it has one, and the bounds."""
+    _require_form(certificate)
+    require(certificate["checksum"] == checksum(certificate), "the checksum does not match the content")
+    data = digest_of(problem.matrix, problem.labels, problem.classes)  # not what the problem has kept
+    require(certificate["data"] == data, "the data are not those of the certificate")
+    require(certificate["problem"] == problem_parameters(problem), "the margins or rules are not the certificate's")
+    support = _checked_selection(problem, certificate)
+    return support, *_checked_bound(problem, certificate, support)
+
+
+def _require_form(certificate: Any) -> None:
+    require(isinstance(certificate, dict), "it is not a JSON object")
+    require(certificate.get("format") == FORMAT, f'"format" is not "{FORMAT}"')
+    require(certificate.get("version") == VERSION, f'"version" is not {VERSION}')
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "checksum": str,
+        "data": dict,
+        "problem": dict,
+        "selected": list,
+        "upper_bound": int,
+        "objective_bound": (int, float),
+        "multipliers": list,
+        "slopes": list,
+        "tree": list,
+    }
+    for key, kind in kinds.items():
+        require(isinstance(certificate.get(key), kind), f'"{key}" is missing or of the wrong kind')
+
+
+def _conclusion(problem: Problem, n_selected: int | None, bound: int) -> str:
+    if bound == 0:
+        return "no selection is consistent"
+    most = f"no consistent selection of the {problem.n_features} features has more than {bound}"
+    if n_selected is None:
+        return most
+    return f"a selection of {n_selected} features is consistent, and {most}" + (
+        ": it is optimal" if n_selected == bound else ""
+    )
+
+
+def _checked_selection(problem: Problem, certificate: dict[str, Any]) -> Bools | None:
+    selected = certificate["selected"]
+    if not selected:
+        return None
+    inside = all(type(index) is int and 0 <= index < problem.n_features for index in selected)
+    different = inside and np.unique(np.array(selected)).size == len(selected)
+    require(different, '"selected" is not a list of different feature indices')
+    support = np.zeros(problem.n_features, dtype=np.bool_)
+    support[selected] = True
+    if problem.soft:
+        require(np.isfinite(problem.objective(support)), "the selection is not allowed")
+    else:
+        require(problem.is_consistent(support), "the selection is not consistent")
+    return support
+
+
+def _checked_bound(problem: Problem, certificate: dict[str, Any], support: Bools | None) -> tuple[int, float]:
+    bound, objective_bound = int(certificate["upper_bound"]), float(certificate["objective_bound"])
+    require(bool(np.isfinite(objective_bound)), '"objective_bound" is not a finite number')
+    require(bound >= len(certificate["selected"]), "the selection is larger than the bound")
+    if problem.soft and problem.feature_class_sizes.all():
+        require(bound == problem.n_selectable, '"upper_bound" is not what may be selected at most')
+        require(support is None or problem.objective(support) <= objective_bound, "the selection exceeds the bound")
+        if objective_bound < problem.n_selectable:
+            Proof(problem, certificate).check_objective(objective_bound)
+        return bound, objective_bound
+    require(objective_bound == bound, '"objective_bound" is not "upper_bound"')
+    if bound >= problem.n_selectable or (bound == 0 and not problem.feature_class_sizes.all()):
+        return bound, objective_bound
+    # A consistent selection has the required features and one of every class, so a smaller total needs no proof.
+    Proof(problem, certificate).check(max(bound + 1, int(np.maximum(problem.required_sizes, 1).sum())))
+    return bound, objective_bound

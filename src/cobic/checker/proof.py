@@ -1,0 +1,339 @@
+"""The proof in a certificate, read token by token.
+
+For multipliers
+λ ≥ 0 and counts n, a consistent selection with n_r features of class r can exist only if
+
+    v(n) = Σ_r (mean of the n_r largest e_i in F_r) − Σ λα  >  0,       e_i = Σ_j (weight of sample j in λ) a_ij.
+
+The proof is a tree for each total T above the bound, until one excludes all larger totals as well. Each node stands for
+the selections with T features whose counts lie in a box and whose decided features are as decided; its tokens split it,
+shrink it, or show by one λ that it is empty. With soft margins there is one tree over all selections, and λ shows that
+none in a node has an objective above the bound.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from cobic.matrix import Bools, Floats, Integers
+from cobic.problem import Problem
+
+PRECISION = 1 << 30  # multipliers are whole multiples of its inverse
+_EPS = float(np.finfo(np.float64).eps)
+_NUMBERS_KEPT = 1 << 22  # sums of the largest scores, of several multipliers: 32 MB
+
+
+class Refuted(Exception):
+    """Something in the certificate does not hold."""
+
+
+def require(holds: bool, fault: str) -> None:  # noqa: FBT001
+    """Go on only with what holds."""
+    if not holds:
+        raise Refuted(fault)
+
+
+@dataclass(frozen=True)
+class _State:
+    """A node of the tree: a box of counts, and which features are decided.
+
+    `inside` are the features that are in, `n_in` their numbers by class, `sums` for each sample their sums by class;
+    `free` are the features that are undecided. A node is `void` if it contradicts what is decided: nothing is left to
+    show.
+    """
+
+    low: Integers
+    high: Integers
+    free: Integers
+    inside: Integers
+    n_in: Integers
+    sums: Floats = field(repr=False)
+    void: bool = False
+
+    @property
+    def empty(self) -> bool:
+        return bool((self.low > self.high).any())
+
+    @property
+    def one_count(self) -> bool:
+        return bool((self.low == self.high).all())
+
+
+class Proof:
+    """The walk through the tree."""
+
+    def __init__(self, problem: Problem, certificate: dict[str, Any]) -> None:
+        self._problem = problem
+        self._multipliers = [self._read_multipliers(entries) for entries in certificate["multipliers"]]
+        self._slopes = certificate["slopes"]
+        numbers = all(isinstance(slope, (int, float)) and abs(slope) < 1e300 for slope in self._slopes)
+        require(numbers and len(self._slopes) == len(self._multipliers), '"slopes" does not match "multipliers"')
+        self._tokens: Iterator[Any] = iter(certificate["tree"])
+        self._objective_bound = np.inf
+        self._scores: dict[int, tuple[Floats, float]] = {}
+        self._undecided: Integers | None = None
+        self._sums: dict[int, list[Floats]] = {}
+
+    def check(self, total: int) -> None:
+        """Walk the trees from a total on; raise at the first thing that does not hold."""
+        settled = False
+        while not settled and total <= self._problem.n_selectable:
+            settled = self._walk(total)
+            total += 1
+        require(next(self._tokens, None) is None, "the tree goes on after its end")
+
+    def check_objective(self, bound: float) -> None:
+        """Walk the tree for the objective with soft margins; raise at the first thing that does not hold."""
+        self._objective_bound = bound
+        more = int(np.floor(bound)) + 1  # a selection with fewer features has no larger objective
+        left = [self._root()]
+        while left:
+            state = _within_total(left.pop(), more, beyond=True)
+            left.extend(reversed(self._children(state, self._next_token(), 0)))
+        require(next(self._tokens, None) is None, "the tree goes on after its end")
+
+    def _walk(self, total: int) -> bool:
+        """Walk the tree for one total; tell whether it settles all larger ones, too.
+
+        Multipliers exclude, with some counts, all larger ones, unless features are required; then the boxes of such a
+        tree reach as far as there are features. What is shown for decided features says nothing about other totals.
+        """
+        token = self._next_token()
+        or_more = token == ["or more"]
+        token = self._next_token() if or_more else token
+        beyond = or_more and bool(self._problem.required.any())
+        left = [self._root()]
+        while True:
+            state = _within_total(left.pop(), total, beyond=beyond)
+            allowed = not or_more or token[0] in ("count", "cut", "empty")
+            require(allowed, "a proof for all larger totals decides on features")
+            left.extend(reversed(self._children(state, token, total)))
+            if not left:
+                return or_more
+            token = self._next_token()
+
+    def _next_token(self) -> list[Any]:
+        token: Any = next(self._tokens, None)
+        require(isinstance(token, list) and bool(token), "the tree ends too early")
+        return list(token)
+
+    def _root(self) -> _State:
+        """All selections: nothing decided but the required features."""
+        problem = self._problem
+        k = problem.n_classes
+        free = np.flatnonzero(problem.selectable)
+        root = _State(
+            low=np.maximum(problem.required_sizes, 1).astype(np.int64),
+            high=problem.feature_class_sizes.astype(np.int64),
+            free=free,
+            inside=free[:0],
+            n_in=np.zeros(k, dtype=np.int64),
+            sums=np.zeros((problem.n_samples, k)),
+        )
+        root = self._decided(root, into=np.flatnonzero(problem.required))
+        self._undecided, self._sums = root.free, {}
+        return root
+
+    def _children(self, state: _State, token: list[Any], total: int) -> list[_State]:
+        """What is left to show after a token."""
+        match token:
+            case ["empty"]:
+                require(state.empty or state.void, "a box that is called empty is not")
+                return []
+            case ["cut", index] if type(index) is int:
+                shown = state.void or self._excludes(state, index, total)
+                require(shown, f"multipliers {index} do not exclude their box")
+                return []
+            case ["selection"]:
+                self._require_inconsistent(state)
+                return []
+            case ["count", cls, at] if type(cls) is int and type(at) is int:
+                require(0 <= cls < state.low.size, "a split names no class")
+                first, second = state.high.copy(), state.low.copy()
+                first[cls], second[cls] = min(first[cls], at), max(second[cls], at + 1)
+                return [replace(state, high=first), replace(state, low=second)]
+            case ["feature", feature] if type(feature) is int:
+                return self._both_values(state, feature)
+            case ["fix", index] if type(index) is int and not self._problem.soft:
+                return [state if state.void or state.empty else self._fixed(state, index)]
+        fault = f"the tree has a token {str(token)[:40]} that is not known"
+        raise Refuted(fault)
+
+    def _both_values(self, state: _State, feature: int) -> list[_State]:
+        """The node with a feature out, and with it in."""
+        if feature in state.free:
+            return [self._decided(state, out=np.array([feature])), self._decided(state, into=np.array([feature]))]
+        require(0 <= feature < self._problem.n_features, f"there is no feature {feature}")
+        inside = feature in state.inside
+        return [replace(state, void=state.void or inside), replace(state, void=state.void or not inside)]
+
+    def _decided(self, state: _State, out: Integers | None = None, into: Integers | None = None) -> _State:
+        """The same node with some features decided."""
+        decided = np.concatenate([part for part in (out, into) if part is not None])
+        free = state.free[~np.isin(state.free, decided)]
+        if into is None or into.size == 0:
+            return replace(state, free=free)
+        classes = self._problem.feature_classes[into]
+        sums, n_in = state.sums.copy(), state.n_in.copy()
+        columns = self._problem.columns(into)
+        for cls in np.unique(classes):
+            sums[:, cls] += columns[:, classes == cls].sum(axis=1)
+            n_in[cls] += int((classes == cls).sum())
+        return replace(state, free=free, inside=np.concatenate([state.inside, into]), sums=sums, n_in=n_in)
+
+    def _read_multipliers(self, entries: Any) -> Floats:
+        """Multipliers (n, c) from their sparse form, pairs of a running index and a positive whole number."""
+        shape = self._problem.comparisons.other.shape
+        multipliers = np.zeros(shape[0] * shape[1])
+        for entry in entries if isinstance(entries, list) else [None]:
+            match entry:
+                case [index, value] if (
+                    type(index) is int and type(value) is int and 0 <= index < multipliers.size and 0 < value <= 1 << 53
+                ):
+                    multipliers[index] = value
+                case _:
+                    fault = "the multipliers are not pairs of an index and a positive whole number"
+                    raise Refuted(fault)
+        by_sample = multipliers.reshape(shape)
+        if not self._problem.soft:
+            require(bool(multipliers.any()), "multipliers that are all zero prove nothing")
+            return by_sample
+        require(bool((by_sample.sum(axis=1) <= PRECISION).all()), "multipliers of a sample exceed the price")
+        return by_sample * (self._problem.slack_penalty / PRECISION)
+
+    def _evaluated(self, index: int) -> tuple[Floats, float]:
+        """Scores e_i of all features under multipliers, and a bound on the rounding error of v."""
+        require(0 <= index < len(self._multipliers), f"there are no multipliers {index}")
+        if index not in self._scores:
+            problem = self._problem
+            weights = problem.comparisons.pull(self._multipliers[index])
+            products = problem.matrix.transposed_products(weights)
+            scores = problem.constraints.pooled(products[np.arange(problem.n_features), problem.feature_classes])
+            error = self._error(np.abs(weights).T @ problem.row_scale(), self._multipliers[index])
+            # A finite error means that no sum on the way to it, or to v, has overflowed: they are smaller.
+            require(bool(np.isfinite(error)), "the numbers are too large to be added up")
+            if len(self._scores) * scores.size > _NUMBERS_KEPT:
+                self._scores.clear()
+            self._scores[index] = (scores, error)
+        return self._scores[index]
+
+    def _error(self, largest: Floats, multipliers: Floats) -> float:
+        """Bound on the rounding error of v, and of the objective with soft margins.
+
+        A sum of t terms is off by at most t·ε/2 times the sum of their sizes: for the scores (over samples and
+        comparisons), their means over parts of groups, their sums over features, and what is put together of these,
+        class by class, with Σ λα and the counts. 2ε times the number of all these terms is more than that.
+        """
+        problem = self._problem
+        terms = problem.n_samples + 2 * problem.n_features + problem.comparisons.other.shape[1]
+        terms += 2 * problem.n_classes + 24
+        offset = float((multipliers.sum(axis=1) * problem.alpha).sum())
+        counted = problem.n_features if problem.soft else 0
+        return float(2 * _EPS * (terms * (float(largest.sum()) + offset + counted)))
+
+    def _excludes(self, state: _State, index: int, total: int) -> bool:
+        """Whether v ≤ 0 over the whole node: σ·T + Σ_r max (Q_r(n) − σ n) with the best n in each interval.
+
+        With soft margins, whether the objective stays below its bound: the same with σ = −1 and T = 0.
+        """
+        if state.empty:
+            return True
+        error = self._evaluated(index)[1]
+        multipliers, slope = self._multipliers[index], float(self._slopes[index])
+        if self._problem.soft:
+            slope, error = -1.0, error - self._objective_bound
+        else:
+            require(slope <= 0, "a slope is above zero")
+        total = max(total, int(state.low.sum())) if not self._problem.soft else 0
+        value = slope * total - float((multipliers.sum(axis=1) * self._problem.alpha).sum())
+        for cls, sums in enumerate(self._best_sums(state, index)):
+            least = max(int(state.low[cls]), int(state.n_in[cls]))
+            most = min(int(state.high[cls]), int(state.n_in[cls]) + sums.size - 1)
+            if least > most:
+                return True  # the counts cannot be reached any more
+            counts = np.arange(least, most + 1)
+            value += float((sums[counts - state.n_in[cls]] / counts - slope * counts).max())
+        # σT and the σn are added and taken away again, class by class.
+        return value <= -error - (2 * state.low.size + 8) * _EPS * abs(slope) * total
+
+    def _best_sums(self, state: _State, index: int) -> list[Floats]:
+        """For each class the sums of the scores of its 0, 1, 2, … best free features, added to those that are in.
+
+        Many nodes have nothing decided but the counts: theirs are the same.
+        """
+        if state.free is self._undecided and index in self._sums:
+            return self._sums[index]
+        scores = self._evaluated(index)[0]
+        pull = self._problem.comparisons.pull(self._multipliers[index])
+        of, found = self._problem.feature_classes[state.free], []
+        for cls in range(state.low.size):
+            ordered = np.sort(scores[state.free[of == cls]])[::-1]
+            already = float(pull[:, cls] @ state.sums[:, cls])
+            found.append(already + np.concatenate([[0.0], np.cumsum(ordered)]))
+        if state.free is self._undecided:
+            if len(self._sums) * state.free.size > _NUMBERS_KEPT:
+                self._sums.clear()
+            self._sums[index] = found
+        return found
+
+    def _fixed(self, state: _State, index: int) -> _State:
+        """Decide every feature whose other value multipliers exclude; only where the counts are settled."""
+        require(state.one_count, "features are fixed where the counts are not settled")
+        inside, out = self._forced(state, index)
+        return self._decided(state, out=out, into=inside)
+
+    def _forced(self, state: _State, index: int) -> tuple[Integers, Integers]:
+        scores, error = self._evaluated(index)
+        multipliers = self._multipliers[index]
+        pull = self._problem.comparisons.pull(multipliers)
+        value = -float((multipliers.sum(axis=1) * self._problem.alpha).sum())
+        of = self._problem.feature_classes[state.free]
+        tops: list[tuple[Integers, Bools, Floats]] = []
+        for cls, n in enumerate(state.low):
+            members, left = state.free[of == cls], int(n - state.n_in[cls])
+            require(0 <= left <= members.size, "the counts cannot be reached any more")
+            order = np.argsort(-scores[members], kind="stable")
+            chosen = np.zeros(members.size, dtype=np.bool_)
+            chosen[order[:left]] = True
+            already = float(pull[:, cls] @ state.sums[:, cls])
+            value += (already + float(scores[members[chosen]].sum())) / int(n)
+            # Taking one of the chosen out lets the next one in; putting another in drives the last one out. Where there
+            # is no next or last one, the count leaves no choice.
+            first_out = scores[members[order[left]]] if left < members.size else -np.inf
+            last_in = scores[members[order[left - 1]]] if left > 0 else np.inf
+            loss = np.where(chosen, scores[members] - first_out, last_in - scores[members]) / int(n)
+            tops.append((members, chosen, loss))
+        inside, out = [], []
+        for members, chosen, loss in tops:
+            forced = value - loss <= -2 * error
+            inside.append(members[forced & chosen])
+            out.append(members[forced & ~chosen])
+        return np.concatenate(inside), np.concatenate(out)
+
+    def _require_inconsistent(self, state: _State) -> None:
+        """The counts leave one selection; it is not consistent in exact arithmetic, or its objective is in bounds."""
+        if state.void or state.empty:
+            return
+        support = np.zeros(self._problem.n_features, dtype=np.bool_)
+        support[state.inside] = True
+        of = self._problem.feature_classes[state.free]
+        for cls, n in enumerate(state.low):
+            rest, missing = state.free[of == cls], int(n - state.n_in[cls])
+            require(state.one_count and missing in (0, rest.size), "a leaf leaves more than one selection")
+            support[rest] = missing > 0
+        if self._problem.soft:
+            excluded = self._problem.objective_ceiling(support) <= self._objective_bound
+        else:
+            excluded = not self._problem.is_consistent(support)
+        require(excluded, "a selection that is called inconsistent is not")
+
+
+def _within_total(state: _State, total: int, *, beyond: bool) -> _State:
+    """The box cut down to the counts that can be part of the total, or of a larger one."""
+    low = np.maximum(state.low, total - (state.high.sum() - state.high))
+    if beyond:
+        return replace(state, low=low)
+    high = np.minimum(state.high, total - (state.low.sum() - state.low))
+    return replace(state, low=low, high=high)

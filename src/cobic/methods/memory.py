@@ -1,0 +1,327 @@
+"""How much memory there is, and how much reading and solving will take, before it is taken."""
+
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cobic.certified.class_pieces import most_pieces, piece_size
+from cobic.errors import InputError, LargeDataWarning
+from cobic.io.sizes import NUMBER, Stored, stored
+from cobic.matrix import Matrix, stays_where_it_is
+from cobic.problem import Problem
+from cobic.problem.dataset import Dataset
+
+LARGE = 1_000_000_000  # bytes; nobody needs to be told about less
+
+# Bytes that solving takes beside the matrix, as measured: python -m benchmarks --only memory measures them anew.
+_SOLVING = 40_000_000
+_PER_FEATURE_AND_CLASS = 100
+_PER_SAMPLE_AND_CLASS = 1000
+_PER_ENTRY, _MOST_ENTRIES = 60, 1 << 22  # of the linear program
+_IN_PLAY = 500  # features in it, where all would be too many entries
+_SHARE_OF_COLUMNS, _MOST_OF_COLUMNS = 0.3, 1 << 28  # features that are kept at hand
+
+
+@dataclass(frozen=True)
+class MemoryEstimate:
+    """What data will take of the memory; rough, and rather too much than too little.
+
+    Attributes
+    ----------
+    shape : tuple of int or None
+        Rows and columns of the matrix, where that is known.
+    matrix : int
+        Bytes of the matrix in memory.
+    reading : int
+        Bytes at the peak of reading; 0 for data that are in memory already.
+    solving : int
+        Bytes at the peak of solving, with the matrix.
+    free : int or None
+        Bytes that this process may still take; None where that cannot be found out.
+    """
+
+    shape: tuple[int, int] | None
+    matrix: int
+    reading: int
+    solving: int
+    free: int | None
+
+    @property
+    def needed(self) -> int:
+        """Bytes still to be taken: at the peak, less what is in memory already."""
+        return max(self.reading, self.solving) if self.reading else self.solving - self.matrix
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is so much, as far as is known."""
+        return self.free is None or self.needed <= self.free
+
+    def __str__(self) -> str:
+        there = "" if self.free is None else f", {gigabytes(self.free)} are free"
+        return f"about {gigabytes(self.needed)} will be needed{there}"
+
+
+def estimate_memory(data: Any, *, n_classes: int = 2) -> MemoryEstimate:
+    """Estimate how much memory reading and solving will take.
+
+    Parameters
+    ----------
+    data : Problem, Dataset, array, sparse matrix, str or Path
+        What is to be solved, or the file that holds it: text, npy, h5ad, Zarr or Parquet, of at least 8 MB.
+    n_classes : int, default=2
+        How many classes there are, where the data do not say.
+
+    Returns
+    -------
+    MemoryEstimate
+        Its `needed` and `free` are bytes; as text it says both.
+
+    Raises
+    ------
+    InputError
+        If it is a file of which nothing can be told before it is read.
+
+    Notes
+    -----
+    The constants were measured with the method ``"certified"``: see `docs/scale.md`. Other methods, which build
+    programs of all features, take more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> estimate = estimate_memory(np.zeros((200, 1000), dtype=np.float32))
+    >>> estimate.matrix, estimate.fits
+    (800000, True)
+    """
+    if isinstance(data, (str, Path)):
+        found = stored(Path(data))
+        if found is None:
+            message = f"{data}: how much memory it needs cannot be told before it is read"
+            raise InputError(message)
+        return _of_file(found, n_classes)
+    if isinstance(data, Dataset):
+        data, n_classes = data.X, max(n_classes, len(data.class_sizes))
+    soft = isinstance(data, Problem) and data.soft
+    if isinstance(data, Problem):
+        data, n_classes = data.matrix, len(data.classes)
+    n_samples, n_features = data.shape
+    size = _bytes_of(data)
+    shape = (int(n_samples), int(n_features))
+    stored_size = size or shape[0] * shape[1] * 4
+    work = _solving(*shape, n_classes, stored_size) + (_soft(*shape, n_classes) if soft else 0)
+    return MemoryEstimate(shape, size, 0, size + work, available())
+
+
+def require_room(path: Path, *, solving: bool, backed: bool = False, on_disk: bool = False) -> MemoryEstimate | None:
+    """Refuse a file that will not fit into memory, before it is read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    solving : bool
+        Whether what is read is also to be solved.
+    backed : bool, default=False
+        Whether there is a way to leave the data on disk that can be advised.
+    on_disk : bool, default=False
+        Whether they are left there.
+
+    Returns
+    -------
+    MemoryEstimate or None
+        What it will take if that is more than a gigabyte, to be told.
+
+    Raises
+    ------
+    InputError
+        If that is more than there is; the message says what would fit.
+    """
+    found = stored(path)
+    if found is None:
+        return None
+    estimate = _of_file(found, 2, solving=solving, on_disk=on_disk)
+    if not estimate.fits:
+        raise InputError(_refusal(path, found, estimate, backed=backed))
+    return estimate if estimate.needed >= LARGE else None
+
+
+def warn_if_too_large(problem: Problem) -> None:
+    """Warn of a problem that takes more memory than there is; it may be solved all the same, by swapping."""
+    if problem.n_samples * problem.n_features < LARGE // 50:
+        return
+    estimate = estimate_memory(problem)
+    if estimate.needed >= LARGE and not estimate.fits:
+        message = f"{estimate}: float32 or sparse data take less, and so do fewer features"
+        warnings.warn(message, LargeDataWarning, stacklevel=3)
+
+
+def gigabytes(size: float) -> str:
+    """A number of bytes for a person."""
+    if size < 1e9:
+        return f"{max(size, 0) / 1e6:.0f} MB"
+    return f"{size / 1e9:.1f} GB" if size < 1e10 else f"{size / 1e9:.0f} GB"
+
+
+def out_of_memory() -> str:
+    """What to say when it has happened."""
+    free = available()
+    there = "" if free is None else f" ({gigabytes(free)} are free)"
+    return f"the memory does not suffice{there}: take fewer features or samples, sparse data, or a larger computer"
+
+
+# --- what there is
+
+
+def available(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Bytes that this process may still take: what is free, within the limits of the process and of its groups.
+
+    Parameters
+    ----------
+    proc : Path
+        Where Linux tells about processes and memory.
+    groups : Path
+        Where it tells about control groups: containers and batch systems set their limits there.
+
+    Returns
+    -------
+    int or None
+        None where nothing can be found out.
+
+    Examples
+    --------
+    >>> bytes_ = available()
+    >>> bytes_ is None or bytes_ > 0
+    True
+    """
+    found = [_physical(proc), _below_limit(proc), *_below_group_limits(proc, groups)]
+    known = [max(0, size) for size in found if size is not None]
+    return min(known) if known else None
+
+
+def _physical(proc: Path) -> int | None:
+    free = _field(proc / "meminfo", "MemAvailable:")
+    if free is not None:
+        return free
+    for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):  # macOS knows the second only, Windows neither
+        try:
+            return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
+        except (AttributeError, ValueError, OSError):
+            continue
+    return None
+
+
+def _below_limit(proc: Path) -> int | None:
+    """What the limit of the address space leaves; shared libraries count, too."""
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return None
+    return limit - (_field(proc / "self" / "status", "VmSize:") or 0)
+
+
+def _below_group_limits(proc: Path, groups: Path) -> Iterator[int]:
+    """What the limits of the group and of those above it leave, in both versions of control groups.
+
+    What the group has read from files counts as used, but is given back when memory is short.
+    """
+    for line in _text(proc / "self" / "cgroup").splitlines():
+        _, controllers, name = line.split(":", 2)
+        if controllers not in ("", "memory"):
+            continue
+        root, words = (groups / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"))
+        if controllers == "":
+            root, words = groups, ("memory.max", "memory.current", "inactive_file")
+        place = root / name.strip("/")
+        for folder in (place, *place.parents):
+            limit, used = (_number(folder / word) for word in words[:2])
+            if limit is not None and used is not None:
+                yield limit - used + (_field(folder / "memory.stat", words[2]) or 0)
+            if folder == root:
+                break
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""
+
+
+def _number(path: Path) -> int | None:
+    text = _text(path).strip()
+    return int(text) if text.isdigit() else None  # "max" is none
+
+
+def _field(path: Path, name: str) -> int | None:
+    """A number behind its name in a file, in bytes."""
+    for line in _text(path).splitlines():
+        words = line.split()
+        if len(words) > 1 and words[0] == name and words[1].isdigit():
+            return int(words[1]) * (1024 if words[-1] == "kB" else 1)
+    return None
+
+
+# --- what is needed
+
+
+def _solving(n_samples: int, n_features: int, n_classes: int, size: int) -> int:
+    comparisons = n_samples * (n_classes - 1)
+    all_entries = comparisons * n_features
+    entries = all_entries if all_entries <= _MOST_ENTRIES else min(comparisons * _IN_PLAY, _MOST_ENTRIES)
+    columns = min(_SHARE_OF_COLUMNS * size, _MOST_OF_COLUMNS)
+    vectors = n_classes * (_PER_FEATURE_AND_CLASS * n_features + _PER_SAMPLE_AND_CLASS * n_samples)
+    return int(_SOLVING + _PER_ENTRY * entries + columns + vectors)
+
+
+def _soft(n_samples: int, n_features: int, n_classes: int) -> int:
+    """What soft margins take besides: sets of features with their means, which the small programs hold once more."""
+    shape = (n_samples, n_features, n_classes)
+    return 2 * most_pieces(*shape) * piece_size(*shape)
+
+
+def _bytes_of(data: Any) -> int:
+    """Bytes of an array, a sparse matrix, or cobic's view of one; none of what is on disk or elsewhere."""
+    if isinstance(data, Matrix):
+        return 0 if data.costly else data.nbytes
+    if stays_where_it_is(data):
+        return 0
+    if hasattr(data, "indptr"):
+        return int(data.data.nbytes + data.indices.nbytes + data.indptr.nbytes)
+    if hasattr(data, "nbytes"):
+        return int(data.nbytes)
+    return int(data.shape[0]) * int(data.shape[1]) * NUMBER
+
+
+def _of_file(found: Stored, n_classes: int, *, solving: bool = True, on_disk: bool = False) -> MemoryEstimate:
+    if not solving:
+        return MemoryEstimate(found.shape, found.matrix, 0 if on_disk else found.reading, 0, available())
+    # Where it is not known which side the features are on: as if there were a hundred samples.
+    shape = found.shape or (min(found.cells, 100), max(1, found.cells // 100))
+    work = _solving(*shape, n_classes, found.matrix)
+    if on_disk:
+        return MemoryEstimate(found.shape, 0, 0, work, available())
+    return MemoryEstimate(found.shape, found.matrix, found.reading, found.matrix + work, available())
+
+
+def _refusal(path: Path, found: Stored, estimate: MemoryEstimate, *, backed: bool) -> str:
+    """What is needed, what is there, and what would fit."""
+    free = estimate.free or 0
+    work = max(0, estimate.solving - found.matrix)
+    cures = []
+    as_array = 4 * found.cells + work
+    if found.form != "sparse" and 4 * found.cells < found.matrix and as_array <= free:
+        cures.append(f"store it as float32 in .npy or .h5ad: {gigabytes(as_array)}")
+    if backed and estimate.solving and work <= free:
+        cures.append(f"keep it on disk, --backed with .h5ad or .zarr: {gigabytes(work)}")
+    if found.form != "sparse":
+        cures.append("store it as a sparse .h5ad if most of it is zero")
+    cures.append("take fewer features or samples, or a larger computer")
+    size = "" if found.shape is None else f" for {found.shape[0]} × {found.shape[1]} numbers"
+    told = f"{path}: about {gigabytes(estimate.needed)} are needed{size}, {gigabytes(free)} are free"
+    return f"{told}: {'; or '.join(cures)}"

@@ -1,0 +1,84 @@
+"""What a caller gives for a problem, checked: margins, names, numbers that must be finite."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cobic.errors import InputError
+from cobic.matrix import Bools, Floats, Matrix
+
+Names = tuple[str, ...] | None
+
+
+def margin_vector(name: str, value: ArrayLike, least: float, n_samples: int) -> Floats:
+    """One margin per sample, out of one number or one per sample."""
+    try:
+        given = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        message = f"{name} is {value!r}: give a number of at least {least:g}, or one per sample"
+        raise InputError(message) from None
+    if given.ndim > 1 or (given.ndim == 1 and given.size != n_samples):
+        message = f"{name} has shape {given.shape} for {n_samples} samples: give one number, or one per sample"
+        raise InputError(message)
+    vector = np.broadcast_to(given, (n_samples,)).copy()
+    wrong = np.flatnonzero(~((vector >= least) & np.isfinite(vector)))
+    if wrong.size:
+        place = "" if given.ndim == 0 else f" for sample {wrong[0]}"
+        message = f"{name} is {vector[wrong[0]]:g}{place}: it must be a finite number of at least {least:g}"
+        raise InputError(message)
+    return vector
+
+
+def names_along(name: str, given: Sequence[str] | None, X: Any, axis: str, size: int) -> Names:
+    """Names along an axis of the data: those given, or those of a data frame."""
+    if given is None and isinstance(X, Matrix):
+        return None
+    names = given if given is not None else frame_names(X, axis)
+    if names is None:
+        return None
+    if len(names) != size:
+        message = f"{name} has {len(names)} names for {size}"
+        raise InputError(message)
+    return tuple(str(each) for each in names)
+
+
+def frame_names(X: Any, axis: str) -> Sequence[Any] | None:
+    """Names along an axis ("columns" or "index") of a data frame; None if it has none but a running number."""
+    names = getattr(X, axis, None) if hasattr(X, "columns") else None
+    if names is None or type(names).__name__ == "RangeIndex":
+        return None
+    return list(names)
+
+
+def require_finite(matrix: Matrix, sample_names: Names, feature_names: Names) -> None:
+    """Refuse missing and infinite values, and name the first."""
+    bad = matrix.first_not_finite()
+    if bad is None:
+        return
+    row, column, value = bad
+    what = "a missing value (NaN)" if np.isnan(value) else "an infinite value"
+    sample = f"{row}" + (f" ({sample_names[row]!r})" if sample_names is not None else "")
+    feature = f"{column}" + (f" ({feature_names[column]!r})" if feature_names is not None else "")
+    message = (
+        f"X has {what} at sample {sample}, feature {feature}: impute it first, for example with "
+        "sklearn.impute.SimpleImputer, or leave the feature out"
+    )
+    raise InputError(message)
+
+
+def feature_mask(support: ArrayLike, n_features: int) -> Bools:
+    """A selection as a boolean mask over the features."""
+    try:
+        mask = np.asarray(support)
+    except ValueError:
+        message = "the selection is a list of lists of different lengths: give one entry per feature"
+        raise InputError(message) from None
+    if mask.shape != (n_features,):
+        message = f"the selection has shape {mask.shape}, not ({n_features},): one entry per feature"
+        raise InputError(message)
+    if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
+        message = "the selection must be a mask of true/false (or 0/1) values, one per feature"
+        raise InputError(message)
+    return mask.astype(np.bool_, copy=False)

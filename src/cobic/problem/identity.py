@@ -1,0 +1,87 @@
+"""What identifies a problem: a digest of its data, the values of its margins and rules; and a checksum of documents."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cobic.matrix import Integers, Matrix
+
+if TYPE_CHECKING:
+    from cobic.problem.problem import Problem
+
+_ROWS_AT_ONCE, _CELLS_AT_ONCE = 256, 1 << 20  # 8 MB of a matrix on disk
+_ITEMS_AT_ONCE = 1 << 14  # of a long list: as one text it would take many times the memory
+
+
+def digest_of(matrix: Matrix, labels: Integers, classes: NDArray[Any]) -> dict[str, Any]:
+    """Shape of the data and SHA-256 of their values (float64, little-endian, by sample) and class indices (int64)."""
+    digest = hashlib.sha256()
+    n_samples, n_features = matrix.shape
+    at_once = min(_ROWS_AT_ONCE, max(1, _CELLS_AT_ONCE // n_features))
+    for start in range(0, n_samples, at_once):
+        rows = matrix.rows(np.arange(start, min(start + at_once, n_samples)))
+        digest.update(np.ascontiguousarray(rows + 0.0, dtype="<f8").data)  # + 0.0 turns −0 into 0
+    digest.update(labels.astype("<i8").tobytes())
+    return {
+        "n_samples": n_samples,
+        "n_features": n_features,
+        "classes": [str(cls) for cls in classes],
+        "sha256": digest.hexdigest(),
+    }
+
+
+def problem_parameters(problem: "Problem") -> dict[str, Any]:
+    """The margins and rules of a problem: a number where all samples have the same margin, else one per sample."""
+    alpha, beta = (vector.tolist() for vector in (problem.alpha, problem.beta))
+    return {
+        "alpha": alpha[0] if len(set(alpha)) == 1 else alpha,
+        "beta": beta[0] if len(set(beta)) == 1 else beta,
+        "ties": problem.ties,
+        "beta_rule": problem.beta_rule,
+        "slack_penalty": problem.slack_penalty if problem.soft else None,
+        "required": np.flatnonzero(problem.required).tolist(),
+        "excluded": np.flatnonzero(~problem.selectable).tolist(),
+        "groups": [members.tolist() for members in problem.constraints.groups],
+    }
+
+
+def problem_arguments(parameters: dict[str, Any], n_features: int) -> dict[str, Any]:
+    """Arguments of :class:`cobic.Problem` from what :func:`problem_parameters` says."""
+    groups: list[int | None] = [None] * n_features
+    for number, members in enumerate(parameters["groups"]):
+        for feature in members:
+            groups[feature] = number
+    price = parameters["slack_penalty"]
+    return {
+        **{name: parameters[name] for name in ("alpha", "beta", "ties", "beta_rule")},
+        "slack_penalty": float("inf") if price is None else price,
+        "fixed_in": parameters["required"],
+        "fixed_out": parameters["excluded"],
+        "groups": groups,
+    }
+
+
+def checksum(certificate: dict[str, Any]) -> str:
+    """SHA-256 of all of a certificate but its checksum, as JSON with sorted keys and no spaces."""
+    digest = hashlib.sha256(b"{")
+    for place, key in enumerate(sorted(certificate.keys() - {"checksum"})):
+        digest.update(f"{',' if place else ''}{json.dumps(key)}:".encode())
+        for piece in _json_pieces(certificate[key]):
+            digest.update(piece.encode())
+    digest.update(b"}")
+    return digest.hexdigest()
+
+
+def _json_pieces(value: Any) -> Iterator[str]:
+    """JSON with sorted keys and no spaces; of a long list, which as a whole takes much memory, a part at a time."""
+    if not isinstance(value, list) or len(value) <= _ITEMS_AT_ONCE:
+        yield json.dumps(value, sort_keys=True, separators=(",", ":"))
+        return
+    for start in range(0, len(value), _ITEMS_AT_ONCE):
+        part = json.dumps(value[start : start + _ITEMS_AT_ONCE], sort_keys=True, separators=(",", ":"))
+        yield ("," if start else "[") + part[1:-1]
+    yield "]"
