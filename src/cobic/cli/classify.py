@@ -12,6 +12,7 @@ import pandas as pd
 
 from cobic.answer.model import Model
 from cobic.cli import common
+from cobic.cli.codes import EXIT_DONE
 from cobic.errors import InputError
 from cobic.io import write_text
 from cobic.io.labels import some
@@ -19,11 +20,11 @@ from cobic.matrix import as_matrix
 from cobic.problem.dataset import Dataset
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "classify",
-        help="classify new samples by a model",
+        help=summary,
         description="Give each sample the class with the largest mean over its selected features.",
         epilog="example: cobic classify answer/model.json new.csv --labels class --out classes.csv",
     )
@@ -55,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     _tell_unknown(model, data)
     errors = None if data.y is None else int((predicted != data.y).sum())
     _tell(arguments, pd.DataFrame(columns), errors)
-    return common.EXIT_DONE
+    return EXIT_DONE
 
 
 def _matched(model: Model, data: Dataset) -> Dataset:

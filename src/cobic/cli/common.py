@@ -15,6 +15,7 @@ from rich.console import Console
 from cobic.answer.steps import Steps
 from cobic.answer.words import found_line, proven_line
 from cobic.checks import require_whole
+from cobic.cli.codes import EXIT_DONE, EXIT_INFEASIBLE, EXIT_INTERRUPTED
 from cobic.errors import InputError
 from cobic.io import read_groups
 from cobic.io.delimited import FileOptions
@@ -26,7 +27,6 @@ from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
 from cobic.search.result import Result, Status
 
-EXIT_DONE, EXIT_INPUT, EXIT_INFEASIBLE, EXIT_DOES_NOT_CHECK, EXIT_INTERRUPTED = 0, 2, 3, 4, 130
 _SHOWN_ASIDE = 12
 
 

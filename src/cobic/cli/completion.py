@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cobic.cli import common
+from cobic.cli.codes import EXIT_DONE
 from cobic.methods import METHODS
 
 _NAMES = "bash", "zsh", "fish"
@@ -31,11 +31,11 @@ class _Command:
     words: tuple[str, ...]
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "completion",
-        help="teach your shell the commands and options",
+        help=summary,
         description=(
             "Print a completion script. bash and zsh: eval it in ~/.bashrc, or after compinit in ~/.zshrc; "
             "fish: write it to ~/.config/fish/completions/cobic.fish."
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace, parsers: dict[str, argparse.ArgumentParse
     known = [_command(name, parser, helps[name]) for name, parser in parsers.items()]
     scripts: dict[str, Callable[[list[_Command]], Iterator[str]]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
     print("\n".join(scripts[arguments.shell](known)))
-    return common.EXIT_DONE
+    return EXIT_DONE
 
 
 def _helps(commands: Any) -> dict[str, str]:

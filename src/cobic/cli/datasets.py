@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cobic.cli import common
+from cobic.cli.codes import EXIT_DONE
 from cobic.datasets import LOADERS, write_expression
 from cobic.errors import InputError
 from cobic.io import table_text, write_folder
@@ -12,11 +13,11 @@ from cobic.io.files import prepare_folder
 from cobic.problem.dataset import Dataset
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "datasets",
-        help="list the public data sets, write one as a table, or make a large one",
+        help=summary,
         description="Public data sets are read from the folder COBIC_DATA, or downloaded once and kept. "
         "Synthetic ones are written in parts, and may be larger than the memory.",
         epilog="example: cobic datasets golub --out data && cobic select data/golub.csv --labels class",
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name is None:
         for name, load in LOADERS.items():
             print(f"{name:<12}{(load.__doc__ or '').splitlines()[0].removeprefix('Load the ')}")
-        return common.EXIT_DONE
+        return EXIT_DONE
     if arguments.name not in LOADERS:
         message = f"there is no data set {arguments.name!r}: choose one of {', '.join(LOADERS)}"
         raise InputError(message)
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         prepare_folder(arguments.out, overwrite=arguments.force)
         write_folder(arguments.out, files)
         print(f"Written to {arguments.out}: {', '.join(files)}.")
-    return common.EXIT_DONE
+    return EXIT_DONE
 
 
 def _make(arguments: argparse.Namespace) -> int:
@@ -76,7 +77,7 @@ def _make(arguments: argparse.Namespace) -> int:
     )
     shape = f"{arguments.samples} samples × {arguments.features} features"
     print(f"Written to {arguments.make}: {shape} in {arguments.classes} classes; they are in the column class.")
-    return common.EXIT_DONE
+    return EXIT_DONE
 
 
 def _line(name: str, data: Dataset) -> str:

@@ -12,11 +12,11 @@ from cobic.datasets import make_expression
 from cobic.methods import solve
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "demo",
-        help="see it work on built-in data",
+        help=summary,
         description="Make synthetic expression data with planted errors, select features, classify held-out samples.",
         epilog="example: cobic demo --seed 3",
     )

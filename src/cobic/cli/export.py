@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from cobic.cli import common
+from cobic.cli.codes import EXIT_DONE
 from cobic.errors import InputError
 from cobic.io import write_text
 from cobic.methods.export import export_model
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "export",
-        help="write the problem as a linear program, for CPLEX, Gurobi, SCIP, AMPL …",
+        help=summary,
         description="Write the exact mixed-integer program, or the inner linear program of Mucherino & Cafieri (2010).",
         epilog="example: cobic export leukaemia.csv --labels class --model linearised --format lp --out model.lp",
     )
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         write_text(out, text)
         print(f"Written to {out}: {len(text):,} characters.")
-    return common.EXIT_DONE
+    return EXIT_DONE
 
 
 def _numbers(text: str) -> list[float]:

@@ -4,14 +4,15 @@ import argparse
 from typing import Any
 
 from cobic.cli import common
+from cobic.cli.codes import EXIT_DONE
 from cobic.io.overview import Overview, next_command, overview
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "inspect",
-        help="show what is understood of a file, and the command to run next",
+        help=summary,
         description="Show shape, orientation, classes, missing values, ranges and what is set aside.",
         epilog="example: cobic inspect leukaemia.csv --labels class",
     )
@@ -30,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         common.print_json(_document(found, command))
     else:
         print("\n".join(f"{word:<12}{text}" for word, text in _lines(found, command)))
-    return common.EXIT_DONE
+    return EXIT_DONE
 
 
 def _lines(found: Overview, command: str) -> list[tuple[str, str]]:

@@ -6,28 +6,28 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any, NoReturn, TextIO, cast
 
-from cobic.cli import (
-    classify,
-    completion,
-    datasets,
-    demo,
-    export,
-    inspect,
-    path,
-    report,
-    reproduce,
-    select,
-    stability,
-    verify,
-)
-from cobic.cli.common import EXIT_DOES_NOT_CHECK, EXIT_INPUT, EXIT_INTERRUPTED
+from cobic.cli.codes import EXIT_DOES_NOT_CHECK, EXIT_INPUT, EXIT_INTERRUPTED
 from cobic.errors import InputError, ModelError
-from cobic.methods.memory import out_of_memory
 
-_COMMANDS = (demo, inspect, select, report, classify, verify, path, stability, export, reproduce, datasets, completion)
+# What each command is for; its module, of the same name, is loaded when it is asked for.
+_COMMANDS = {
+    "demo": "see it work on built-in data",
+    "inspect": "show what is understood of a file, and the command to run next",
+    "select": "select features from a table",
+    "report": "show an answer as a page: heatmap, margins, table, new samples, path",
+    "classify": "classify new samples by a model",
+    "verify": "check a certificate against the data",
+    "path": "the curve over a margin: features kept, error, which margin to choose, the best features",
+    "stability": "how far selections from parts of the samples agree, and how often each feature is in",
+    "export": "write the problem as a linear program, for CPLEX, Gurobi, SCIP, AMPL …",
+    "reproduce": "reproduce the tables of the founding paper",
+    "datasets": "list the public data sets, write one as a table, or make a large one",
+    "completion": "teach your shell the commands and options",
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -37,8 +37,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Make the parser of the whole command line."""
+def build_parser(only: str | None = None) -> argparse.ArgumentParser:
+    """Make the parser of the whole command line, or one that knows the options of a single command only."""
     parser = _Parser(
         prog="cobic",
         description="Feature selection by consistent biclustering: which features agree with my classes?",
@@ -46,8 +46,11 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"cobic {version('cobic')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in _COMMANDS:
-        command.add_parser(commands)
+    for name, summary in _COMMANDS.items():
+        if only in (None, name):
+            import_module(f"cobic.cli.{name}").add_parser(commands, summary)
+        else:
+            commands.add_parser(name, help=summary)
     return parser
 
 
@@ -66,7 +69,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    arguments = build_parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    asked = next((word for word in words if not word.startswith("-")), "")
+    arguments = build_parser(None if asked == "completion" else asked).parse_args(argv)
     try:
         return int(arguments.run(arguments))
     except ModelError as error:
@@ -76,6 +81,8 @@ def _run(argv: Sequence[str] | None) -> int:
         print(f"cobic: {error}", file=sys.stderr)
         return EXIT_INPUT
     except MemoryError:
+        from cobic.methods.memory import out_of_memory
+
         print(f"cobic: {out_of_memory()}", file=sys.stderr)
         return EXIT_INPUT
     except KeyboardInterrupt:

@@ -11,6 +11,7 @@ from cobic.analyses.path import path
 from cobic.answer.steps import Steps
 from cobic.checks import require_whole
 from cobic.cli import common
+from cobic.cli.codes import EXIT_DONE, EXIT_INTERRUPTED
 from cobic.errors import InputError
 from cobic.io import write_folder
 from cobic.problem.dataset import Dataset
@@ -20,11 +21,11 @@ _FILES = ("path.csv", "ranking.csv", "path.json", "path.svg")
 _SHOWN = ["n_selected", "upper_bound", "status", "worst_margin", "cv_error", "cv_se"]
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "path",
-        help="the curve over a margin: features kept, error, which margin to choose, the best features",
+        help=summary,
         description="Select over a grid of margins, cross-validate, and rank features by the margin they survive.",
         epilog="example: cobic path leukaemia.csv --labels class --top 50 --out curve",
     )
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
                 print(f"Written to {arguments.out}: {', '.join(written)}.")
         if curve.stopped_by is None:
             steps.discard()
-    return common.EXIT_INTERRUPTED if curve.stopped_by == "interrupt" else common.EXIT_DONE
+    return EXIT_INTERRUPTED if curve.stopped_by == "interrupt" else EXIT_DONE
 
 
 def _trace(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any], steps: Steps) -> Curve:

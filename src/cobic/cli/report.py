@@ -7,6 +7,7 @@ from typing import Any
 
 from cobic.answer.words import answer_sentence
 from cobic.cli import common
+from cobic.cli.codes import EXIT_DONE
 from cobic.errors import InputError
 from cobic.io import write_text
 from cobic.io.labels import read_label_file
@@ -16,11 +17,11 @@ from cobic.report.folder import read_answer
 from cobic.report.page import render
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "report",
-        help="show an answer as a page: heatmap, margins, table, new samples, path",
+        help=summary,
         description="Read an answer back, check it against the data, write it as one HTML page that needs no network.",
         epilog="example: cobic report answer leukaemia.csv --labels class --new new.csv --path curve --out report.html",
     )
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     write_text(out, render(replace(story, new=_read_new(arguments, story.problem.feature_names), curve=curve)))
     print(f"{answer_sentence(story.problem, story.result)}.")
     print(f"Look at {out}.")
-    return common.EXIT_DONE
+    return EXIT_DONE
 
 
 def _require_own_classes(arguments: argparse.Namespace) -> None:

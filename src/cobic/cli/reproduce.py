@@ -10,17 +10,18 @@ from rich.table import Table
 
 from cobic.analyses.published import PUBLISHED, PublishedRow, ReproducedRow, choose_rows, reproduce
 from cobic.cli import common
+from cobic.cli.codes import EXIT_DONE, EXIT_INTERRUPTED
 from cobic.search.cluster import cluster
 
 _TITLES = {"notterman": "Table 1: Notterman (normal, tumour)", "golub": "Table 2: Golub (ALL, AML)"}
 _SYMBOLS = {"alpha": "α", "beta": "β"}
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "reproduce",
-        help="reproduce the tables of the founding paper",
+        help=summary,
         description="Solve the experiments of Mucherino & Cafieri (2010) and show them beside the published figures.",
         epilog="example: cobic reproduce --rows golub:alpha notterman:beta=2",
     )
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         common.print_json({"rows": [row.document() for row in done]})
     else:
         _print_tables(done)
-    return common.EXIT_INTERRUPTED if interrupted else common.EXIT_DONE
+    return EXIT_INTERRUPTED if interrupted else EXIT_DONE
 
 
 def _solve(arguments: argparse.Namespace, rows: Sequence[PublishedRow], done: list[ReproducedRow]) -> bool:

@@ -19,11 +19,11 @@ from cobic.search.cluster import cluster
 from cobic.search.result import Status
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "select",
-        help="select features from a table",
+        help=summary,
         description="Keep as many features as possible such that each sample's class can be read back from them.",
         epilog="example: cobic select leukaemia.csv --labels class --alpha 50 --out answer",
     )

@@ -8,6 +8,7 @@ from cobic.analyses.stability import Stability, stability
 from cobic.answer.steps import Steps
 from cobic.checks import require_whole
 from cobic.cli import common
+from cobic.cli.codes import EXIT_DONE
 from cobic.io import write_folder
 from cobic.problem.dataset import Dataset
 from cobic.search.cluster import cluster
@@ -15,11 +16,11 @@ from cobic.search.cluster import cluster
 _FILES = ("stability.csv", "stability.json")
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "stability",
-        help="how far selections from parts of the samples agree, and how often each feature is in",
+        help=summary,
         description="Select again and again from a part of the samples, and tell how far the selections agree.",
         epilog="example: cobic stability leukaemia.csv --labels class --repeats 10 --out agreement",
     )
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.out is not None:
             _write(arguments, found)
         steps.discard()
-    return common.EXIT_DONE
+    return EXIT_DONE
 
 
 def _repeat(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any], steps: Steps) -> Stability:

@@ -7,15 +7,16 @@ from typing import Any
 
 from cobic.checker import FORMAT, verify
 from cobic.cli import common
+from cobic.cli.codes import EXIT_DOES_NOT_CHECK, EXIT_DONE
 from cobic.errors import InputError
 from cobic.problem.identity import problem_arguments
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "verify",
-        help="check a certificate against the data",
+        help=summary,
         description="Rebuild the proof of a certificate from the raw data; no solver takes part.",
         epilog="example: cobic verify answer/certificate.json leukaemia.csv --labels class",
     )
@@ -31,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     certificate = _read(Path(arguments.certificate))
     if certificate.get("format") != FORMAT:
         print(f"{arguments.certificate} is not a certificate")
-        return common.EXIT_DOES_NOT_CHECK
+        return EXIT_DOES_NOT_CHECK
     data = common.read_data(arguments)
     data.problem()  # complains about the data themselves, if there is something to complain about
     try:
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         problem = data.problem(**problem_arguments(parameters, len(data.feature_names)))
     except (InputError, KeyError, TypeError, ValueError, IndexError, OverflowError):
         print(f"{arguments.certificate} does not hold: it does not say which problem it is about")
-        return common.EXIT_DOES_NOT_CHECK
+        return EXIT_DOES_NOT_CHECK
     checked = verify(problem, certificate)
     if arguments.json:
         found = {"ok": checked.ok, "n_selected": checked.n_selected, "upper_bound": checked.upper_bound}
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"Proven for {_margins(parameters)}: {checked.reason}.")
     else:
         print(f"{arguments.certificate} does not hold: {checked.reason}")
-    return common.EXIT_DONE if checked.ok else common.EXIT_DOES_NOT_CHECK
+    return EXIT_DONE if checked.ok else EXIT_DOES_NOT_CHECK
 
 
 def _read(path: Path) -> dict[str, Any]:
