@@ -22,7 +22,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 import cobic
-from cobic.report.curve import Curve
+from cobic.answer.curve import Curve
 from cobic.report.page import render
 from cobic.report.story import Story
 

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import cobic
+from cobic.answer.curve import Curve
 from cobic.answer.words import answer_sentence, proven_line
 from cobic.cli import main
 from cobic.io import table_text
 from cobic.report import views
-from cobic.report.curve import Curve
 from cobic.report.page import render, script_json
 from cobic.report.story import Story
 

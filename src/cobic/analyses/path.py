@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from cobic.analyses.picture import draw_path
 from cobic.analyses.tracing import Tracer, at_margin
+from cobic.answer.curve import choose
 from cobic.answer.model import class_mean_weights
 from cobic.answer.steps import Steps, run_parameters
 from cobic.answer.tables import feature_table
@@ -376,7 +377,7 @@ def _put_together(tracer: Tracer, folds: Floats, stopped_by: str | None) -> Path
     elif folds.size:
         table["cv_error"] = folds.mean(axis=0)
         table["cv_se"] = folds.std(axis=0, ddof=1) / np.sqrt(folds.shape[0])
-        chosen, reason = _choose(kind, table)
+        chosen, reason = choose(kind, table)
     ranks = _survival(problem, tracer.results)
     return Path(kind, table, chosen, reason, tracer.largest, ranks, tuple(results), problem, stopped_by)
 
@@ -403,22 +404,6 @@ def _table(kind: Kind, problem: Problem, values: list[float], results: list[Resu
             "seconds": [result.seconds for result in results],
         }
     )
-
-
-def _choose(kind: Kind, table: pd.DataFrame) -> tuple[float | None, str]:
-    """The largest margin, hence the fewest features, whose error is within a standard error of the least."""
-    usable = table[table["cv_error"].notna() & (table["n_selected"] > 0)]
-    if usable.empty:
-        return None, "no margin could be fitted in all folds"
-    best = usable.iloc[int(usable["cv_error"].argmin())]
-    limit = float(best["cv_error"] + best["cv_se"])
-    good = usable[usable["cv_error"] <= limit]
-    taken = good.iloc[int(good[kind].argmax())]
-    reason = (
-        f"{kind} = {taken[kind]:.6g} is the largest whose cross-validated error ({taken['cv_error']:.3g}) is within "
-        f"one standard error of the least ({best['cv_error']:.3g} + {best['cv_se']:.3g} at {kind} = {best[kind]:.6g})"
-    )
-    return float(taken[kind]), reason
 
 
 def _survival(problem: Problem, results: dict[float, Result]) -> Survival:

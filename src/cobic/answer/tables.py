@@ -1,7 +1,6 @@
 """The answer as tables and JSON documents."""
 
 import math
-from dataclasses import asdict
 from importlib.metadata import version
 from platform import python_version
 from typing import Any
@@ -96,13 +95,13 @@ def violation_table(problem: Problem, support: ArrayLike) -> pd.DataFrame:
 
 def summary_document(problem: Problem, result: Result) -> dict[str, Any]:
     """The answer under the keys that ``cobic select --json`` prints."""
-    objectives = {"objective": _finite(result.objective), "objective_bound": result.objective_bound}
+    objectives = {"objective": finite(result.objective), "objective_bound": result.objective_bound}
     return {
         "n_selected": result.n_selected,
         "upper_bound": result.upper_bound,
-        "gap": _finite(result.gap),
+        "gap": finite(result.gap),
         "status": str(result.status),
-        "worst_margin": _finite(result.worst_margin),
+        "worst_margin": finite(result.worst_margin),
         "counts": list(result.counts),
         "seconds": round(result.seconds, 4),
         "method": result.method,
@@ -123,44 +122,11 @@ def provenance(problem: Problem) -> dict[str, Any]:
     }
 
 
-def run_document(
-    problem: Problem,
-    result: Result,
-    source: str,
-    options: dict[str, Any],
-    timings: dict[str, float] | None = None,
-) -> dict[str, Any]:
-    """How an answer was found, for the file ``run.json``."""
-    history = [{key: _finite(value) for key, value in asdict(event).items()} for event in result.history]
-    runs = [{key: _finite(value) for key, value in asdict(run).items()} for run in result.runs]
-    return {
-        **summary_document(problem, result),
-        "reason": result.reason,
-        "stopped_by": result.stopped_by,
-        "source": source,
-        "sample_names": None if problem.sample_names is None else list(problem.sample_names),
-        "alpha": problem.alpha.tolist(),
-        "beta": problem.beta.tolist(),
-        "ties": problem.ties,
-        "beta_rule": problem.beta_rule,
-        "n_ties": problem.n_ties,
-        "slack_penalty": _finite(problem.slack_penalty),
-        "n_required": int(problem.required.sum()),
-        "n_excluded": int((~problem.selectable).sum()),
-        "n_groups": len(problem.constraints.groups),
-        "options": options,
-        "timings": timings or {"solve": round(result.seconds, 4)},
-        "lps": result.lps,
-        "runs": runs,
-        "history": history,
-        **provenance(problem),
-    }
-
-
 def _class_names(problem: Problem) -> NDArray[np.str_]:
     """The names of the classes, and an empty one for the class index -1."""
     return np.array([*(str(cls) for cls in problem.classes), ""])
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """A value as JSON can hold it: None where it is no finite number."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

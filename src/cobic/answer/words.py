@@ -1,5 +1,6 @@
 """The answer in words: one sentence for a heading, and two lines for the command line."""
 
+from cobic.methods import METHODS
 from cobic.problem import Problem
 from cobic.search.result import Result, Status
 
@@ -41,7 +42,8 @@ def whose_word(problem: Problem, result: Result) -> str:
     trivial = result.objective_bound >= problem.n_selectable and result.upper_bound >= problem.n_selectable
     if result.certificate is not None or trivial:
         return "proven"
-    return "by the word of HiGHS" if result.method == "milp" else ""
+    method = METHODS.get(result.method)
+    return "by the word of HiGHS" if method is not None and method.claims else ""
 
 
 def bound_is_proven(problem: Problem, result: Result) -> bool:

@@ -1,13 +1,11 @@
 """`cobic path`: the curve over a margin, and the features that survive longest."""
 
 import argparse
-import io
-import json
-from pathlib import Path
 from typing import Any
 
 from cobic.analyses.path import Path as Curve
 from cobic.analyses.path import path
+from cobic.answer.curve import PATH_FILES, path_document, path_files
 from cobic.answer.steps import Steps
 from cobic.checks import require_whole
 from cobic.cli import common
@@ -17,7 +15,6 @@ from cobic.io import write_folder
 from cobic.problem.dataset import Dataset
 from cobic.search.cluster import cluster
 
-_FILES = ("path.csv", "ranking.csv", "path.json", "path.svg")
 _SHOWN = ["n_selected", "upper_bound", "status", "worst_margin", "cv_error", "cv_se"]
 
 
@@ -56,9 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
         curve = _trace(arguments, data, options, steps)
         _tell(arguments, curve)
         if arguments.out is not None:
-            written = _write(arguments.out, curve)
+            files = path_files(curve)
+            write_folder(arguments.out, files, instead_of=PATH_FILES)
             if not arguments.json:
-                print(f"Written to {arguments.out}: {', '.join(written)}.")
+                print(f"Written to {arguments.out}: {', '.join(files)}.")
         if curve.stopped_by is None:
             steps.discard()
     return EXIT_INTERRUPTED if curve.stopped_by == "interrupt" else EXIT_DONE
@@ -91,7 +89,7 @@ def _numbers(option: str, text: str | None) -> Any:
 
 def _tell(arguments: argparse.Namespace, curve: Curve) -> None:
     if arguments.json:
-        common.print_json(_document(curve, arguments.top))
+        common.print_json(path_document(curve, arguments.top))
         return
     shown = curve.table[[curve.kind, *(name for name in _SHOWN if name in curve.table)]]
     print(shown.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
@@ -103,41 +101,3 @@ def _tell(arguments: argparse.Namespace, curve: Curve) -> None:
     print(f"{'Choose' if curve.chosen is not None else 'No choice'}: {curve.reason}.")
     if arguments.top is not None:
         print(curve.top(arguments.top).to_string(index=False, float_format=lambda value: f"{value:.4g}"), flush=True)
-
-
-def _document(curve: Curve, top: int | None) -> dict[str, Any]:
-    document = {
-        "kind": curve.kind,
-        "chosen": curve.chosen,
-        "reason": curve.reason,
-        "stopped_by": curve.stopped_by,
-        "largest": None if curve.largest is None else {"found": curve.largest.found, "bound": curve.largest.bound},
-        "rows": json.loads(curve.table.to_json(orient="records", double_precision=15)),
-    }
-    if top is not None:
-        document["top"] = json.loads(curve.top(top).to_json(orient="records", double_precision=15))
-    return document
-
-
-def _write(folder: Path, curve: Curve) -> list[str]:
-    files = {
-        "path.csv": curve.table.to_csv(index=False, lineterminator="\n"),
-        "ranking.csv": curve.top(curve.problem.n_features).to_csv(index=False, lineterminator="\n"),
-        "path.json": json.dumps(_document(curve, None), indent=2, allow_nan=False) + "\n",
-    }
-    drawn = _drawn(curve)
-    if drawn is not None:
-        files["path.svg"] = drawn
-    write_folder(folder, files, instead_of=_FILES)
-    return list(files)
-
-
-def _drawn(curve: Curve) -> str | None:
-    """The plot as SVG; None where matplotlib is not installed."""
-    try:
-        axes = curve.plot()
-    except InputError:
-        return None
-    image = io.StringIO()
-    axes.figure.savefig(image, format="svg")
-    return image.getvalue()

@@ -1,10 +1,11 @@
 """`cobic report`: an answer as a page to look at."""
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cobic.answer.curve import Curve
+from cobic.answer.folder import read_answer
 from cobic.answer.words import answer_sentence
 from cobic.cli import common
 from cobic.cli.codes import EXIT_DONE
@@ -12,9 +13,8 @@ from cobic.errors import InputError
 from cobic.io import write_text
 from cobic.io.labels import read_label_file
 from cobic.problem.dataset import Dataset
-from cobic.report.curve import Curve
-from cobic.report.folder import read_answer
 from cobic.report.page import render
+from cobic.report.story import Story
 
 
 def add_parser(commands: Any, summary: str) -> None:
@@ -44,10 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
     _require_own_classes(arguments)
     out = arguments.out or arguments.answer / "report.html"
     common.require_place(out, overwrite=arguments.force)
-    story = read_answer(arguments.answer, common.read_data(arguments))
-    curve = None if arguments.path is None else Curve.read(arguments.path, story.problem)
-    write_text(out, render(replace(story, new=_read_new(arguments, story.problem.feature_names), curve=curve)))
-    print(f"{answer_sentence(story.problem, story.result)}.")
+    answer = read_answer(arguments.answer, common.read_data(arguments))
+    curve = None if arguments.path is None else Curve.read(arguments.path, answer.problem)
+    new = _read_new(arguments, answer.problem.feature_names)
+    write_text(out, render(Story(**vars(answer), new=new, curve=curve)))
+    print(f"{answer_sentence(answer.problem, answer.result)}.")
     print(f"Look at {out}.")
     return EXIT_DONE
 

@@ -1,22 +1,19 @@
 """`cobic select`: features out of a table."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
-from cobic.answer.model import Model
-from cobic.answer.tables import run_document, selection_table, summary_document, violation_table
+from cobic.answer.folder import ANSWER_FILES, answer_files
+from cobic.answer.tables import summary_document
 from cobic.cli import common
 from cobic.errors import InputError
 from cobic.io import write_folder, write_text
 from cobic.methods import METHODS, find_method, solve
-from cobic.report.folder import ANSWER_FILES
 from cobic.report.page import render
 from cobic.report.story import Story
 from cobic.search.budget import Stopwatch
 from cobic.search.cluster import cluster
-from cobic.search.result import Status
 
 
 def add_parser(commands: Any, summary: str) -> None:
@@ -87,26 +84,12 @@ def _write(arguments: argparse.Namespace, story: Story, watch: Stopwatch) -> lis
         return []
     page = render(story)
     watch.lap("report")
-    files = {**_files(story), "report.html": page}
+    files = {**answer_files(story), "report.html": page}
     if arguments.out is not None:
         write_folder(arguments.out, files, instead_of=ANSWER_FILES)
     if arguments.report is not None:
         write_text(arguments.report, page)
     return list(files)
-
-
-def _files(story: Story) -> dict[str, str]:
-    problem, result = story.problem, story.result
-    files = {"selection.csv": selection_table(problem, result).to_csv(index=False, lineterminator="\n")}
-    if result.status in (Status.OPTIMAL, Status.FEASIBLE):
-        files["model.json"] = Model.of(problem, result).to_json()
-    if result.soft:
-        files["violations.csv"] = violation_table(problem, result.support).to_csv(index=False, lineterminator="\n")
-    if result.certificate is not None:
-        files["certificate.json"] = json.dumps(result.certificate, allow_nan=False) + "\n"
-    run = run_document(problem, result, story.source, story.options or {}, story.timings)
-    files["run.json"] = json.dumps(run, indent=2, allow_nan=False) + "\n"
-    return files
 
 
 def _where(arguments: argparse.Namespace, written: list[str]) -> str:

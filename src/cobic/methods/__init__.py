@@ -10,19 +10,18 @@ import numpy as np
 from cobic.certified.certificate import make_certificate
 from cobic.checks import require_whole
 from cobic.errors import InputError
-from cobic.matrix import Bools
 from cobic.matrix.threads import fitting_threads
 from cobic.methods import bilevel_vns, certified, fixed_point, milp, sequential_binary, sequential_lp
 from cobic.methods.memory import warn_if_too_large
 from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
 from cobic.search.budget import Budget, OnProgress
-from cobic.search.result import Result, Status
+from cobic.search.judge import reason_of, status_of
+from cobic.search.result import Result
 
 DEFAULT_METHOD = "certified"
-_LARGEST_VALUE = 1e100
-_LARGEST_BETA = 1e9
-_SAME_OBJECTIVE = 1e-6
+_LARGEST_VALUE = 1e100  # sums of products of larger values may overflow
+_LARGEST_BETA = 1e9  # beyond it own and other means are further apart than a solver can tell
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,8 @@ class Method:
     solve: Callable[..., Outcome]  # ``solve(problem, budget, rng, **options) -> Outcome``
     source: str  # where it was published
     soft: bool = False  # whether it can solve problems with soft margins
+    proves: bool = False  # whether its bound comes with a certificate
+    claims: bool = False  # whether it has a bound without a certificate, which is then the word of a solver
 
     @property
     def options(self) -> dict[str, Any]:
@@ -41,11 +42,16 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    "certified": Method(certified.solve, "this project: the optimum and its proof", soft=True),
+    "certified": Method(certified.solve, "this project: the optimum and its proof", soft=True, proves=True),
     "bilevel-vns": Method(bilevel_vns.solve, "Mucherino & Cafieri 2010, Algorithm 1"),
     "sequential-binary": Method(sequential_binary.solve, "Busygin, Prokopyev & Pardalos 2005"),
     "sequential-lp": Method(sequential_lp.solve, "after Nahapetyan, Busygin & Pardalos 2008"),
-    "milp": Method(milp.solve, "Wu's linearisation, in Busygin, Prokopyev & Pardalos 2005, solved by HiGHS", soft=True),
+    "milp": Method(
+        milp.solve,
+        "Wu's linearisation, in Busygin, Prokopyev & Pardalos 2005, solved by HiGHS",
+        soft=True,
+        claims=True,
+    ),
     "fixed-point": Method(fixed_point.solve, "after Busygin, Prokopyev & Pardalos 2005, with linear programs"),
 }
 
@@ -146,19 +152,15 @@ def _without_features(problem: Problem, cls: str) -> Outcome:
 
 
 def _judge(problem: Problem, method: str, outcome: Outcome, budget: Budget) -> Result:
-    """The only place where a status is given: by the true means and the proven bound."""
+    """An outcome as a result; its status follows from the true means and the proven bound, whatever the method says."""
     bound = problem.n_selectable if outcome.upper_bound is None else outcome.upper_bound
-    objective = problem.objective(outcome.support)
     objective_bound = float(bound) if outcome.objective_bound is None else outcome.objective_bound
-    if problem.soft and bound > 0:
-        status, reason = _soft_status(problem, outcome.support, objective, objective_bound)
-    else:
-        status, reason = _status(problem, outcome.support, bound)
+    status = status_of(problem, outcome.support, bound, objective_bound)
     return Result(
         support=outcome.support,
         status=status,
         upper_bound=bound,
-        objective=objective,
+        objective=problem.objective(outcome.support),
         objective_bound=objective_bound,
         worst_margin=problem.worst_margin(outcome.support),
         counts=tuple(int(count) for count in problem.counts(outcome.support)),
@@ -169,31 +171,7 @@ def _judge(problem: Problem, method: str, outcome: Outcome, budget: Budget) -> R
         history=tuple(budget.history),
         runs=outcome.runs,
         stopped_by=budget.stopped_by,
-        reason=outcome.reason or reason,
+        reason=outcome.reason or reason_of(problem, outcome.support, status, objective_bound),
         certificate=outcome.certificate,
         soft=problem.soft,
     )
-
-
-def _status(problem: Problem, support: Bools, bound: int) -> tuple[Status, str]:
-    n_selected = int(support.sum())
-    if bound == 0:
-        return Status.INFEASIBLE, "no selection is consistent"
-    if problem.is_consistent(support):
-        if n_selected == bound:
-            return Status.OPTIMAL, f"consistent, and no consistent selection has more than {bound} features"
-        return Status.FEASIBLE, "consistent by the true means"
-    if n_selected == 0:
-        return Status.UNKNOWN, "no consistent selection was found"
-    wrong = int((problem.margins(support) <= 0).sum())
-    return Status.UNKNOWN, f"the selection is not consistent: {wrong} sample(s) fail by the true means"
-
-
-def _soft_status(problem: Problem, support: Bools, objective: float, bound: float) -> tuple[Status, str]:
-    if not np.isfinite(objective):
-        return Status.UNKNOWN, "no selection was found"
-    violated = int((problem.violations(support) > 0).sum())
-    reason = f"{violated} sample(s) violate their margin"
-    if bound - objective <= _SAME_OBJECTIVE * max(1.0, abs(objective)):
-        return Status.OPTIMAL, f"{reason}, and no selection has an objective above {bound:.6g}"
-    return Status.FEASIBLE, reason

@@ -5,13 +5,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from cobic.answer.curve import Curve
 from cobic.errors import InputError
 from cobic.io import write_text
 from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
 from cobic.report import figures
 from cobic.report.contents import contents
-from cobic.report.curve import Curve
 from cobic.report.story import Story
 from cobic.search.result import Result
 

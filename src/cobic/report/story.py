@@ -2,31 +2,22 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from cobic.checker import Verification
+from cobic.answer.curve import Curve
+from cobic.answer.folder import Answer
 from cobic.matrix import Integers
-from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
-from cobic.report.curve import Curve
 from cobic.report.views import Harm, Heatmap, harm_view, heatmap_view
-from cobic.search.result import Result
 
 MAX_TABLE = 60_000  # more features are in selection.csv only
 
 
 @dataclass(frozen=True, eq=False)
-class Story:
+class Story(Answer):
     """What a report tells."""
 
-    problem: Problem  # what was solved, and the answer
-    result: Result
-    source: str = ""  # where the data come from
-    options: dict[str, Any] | None = None  # options given to :func:`cobic.solve`
-    timings: dict[str, float] | None = None  # seconds by step
-    checked: Verification | None = None  # what a check of the certificate found, where there was one
     new: Dataset | None = None  # new samples, with or without classes
     curve: Curve | None = None  # the path
 

@@ -1,9 +1,11 @@
-"""A path as the report shows it: from :func:`cobic.path`, or read back from the folder of ``cobic path --out``."""
+"""The folder of ``cobic path --out``: a path as files, and read back from them; and the margin that it chooses."""
 
+import io
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,40 @@ from cobic.answer.tables import feature_table
 from cobic.errors import InputError, ModelError
 from cobic.matrix import Floats
 from cobic.problem import Problem
+
+if TYPE_CHECKING:
+    from cobic.analyses.path import Path as MarginPath
+
+PATH_FILES = ("path.csv", "ranking.csv", "path.json", "path.svg")
+
+
+def path_document(path: "MarginPath", top: int | None = None) -> dict[str, Any]:
+    """A path under the keys of ``path.json``."""
+    document = {
+        "kind": path.kind,
+        "chosen": path.chosen,
+        "reason": path.reason,
+        "stopped_by": path.stopped_by,
+        "largest": None if path.largest is None else {"found": path.largest.found, "bound": path.largest.bound},
+        "rows": json.loads(path.table.to_json(orient="records", double_precision=15)),
+    }
+    if top is not None:
+        document["top"] = json.loads(path.top(top).to_json(orient="records", double_precision=15))
+    return document
+
+
+def path_files(path: "MarginPath") -> dict[str, str]:
+    """A path as the texts of files, by name; without the picture where matplotlib is not installed."""
+    files = {
+        "path.csv": path.table.to_csv(index=False, lineterminator="\n"),
+        "ranking.csv": path.top(path.problem.n_features).to_csv(index=False, lineterminator="\n"),
+        "path.json": json.dumps(path_document(path), indent=2, allow_nan=False) + "\n",
+    }
+    with suppress(InputError):
+        image = io.StringIO()
+        path.plot().figure.savefig(image, format="svg")
+        files["path.svg"] = image.getvalue()
+    return files
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +87,7 @@ class Curve:
         if not same:
             message = f"{folder} does not hold together: path.json and path.csv differ"
             raise ModelError(message)
-        if chosen != _choice(kind, table) or not (chosen is None or reason.startswith(f"{kind} = {chosen:.6g} ")):
+        if not _follows(kind, table, chosen, reason):
             message = f"{folder} does not hold together: the choice of path.json does not follow from its errors"
             raise ModelError(message)
         rank, survives = _in_order_of_features(folder, ranking, problem)
@@ -84,15 +120,27 @@ def _same_rows(kind: Any, table: pd.DataFrame, document: dict[str, Any]) -> bool
     return in_order and np.allclose(here, there, rtol=1e-9, atol=1e-14, equal_nan=True)
 
 
-def _choice(kind: str, table: pd.DataFrame) -> float | None:
-    """The largest margin whose error is within a standard error of the least."""
-    if "cv_error" not in table:
-        return None
+def choose(kind: str, table: pd.DataFrame) -> tuple[float | None, str]:
+    """The largest margin, hence the fewest features, whose error is within a standard error of the least; and why."""
     usable = table[table["cv_error"].notna() & (table["n_selected"] > 0)]
     if usable.empty:
-        return None
+        return None, "no margin could be fitted in all folds"
     best = usable.iloc[int(usable["cv_error"].argmin())]
-    return float(usable.loc[usable["cv_error"] <= best["cv_error"] + best["cv_se"], kind].max())
+    good = usable[usable["cv_error"] <= float(best["cv_error"] + best["cv_se"])]
+    taken = good.iloc[int(good[kind].argmax())]
+    reason = (
+        f"{kind} = {taken[kind]:.6g} is the largest whose cross-validated error ({taken['cv_error']:.3g}) is within "
+        f"one standard error of the least ({best['cv_error']:.3g} + {best['cv_se']:.3g} at {kind} = {best[kind]:.6g})"
+    )
+    return float(taken[kind]), reason
+
+
+def _follows(kind: str, table: pd.DataFrame, chosen: float | None, reason: str) -> bool:
+    """Whether a choice follows from the errors of the table."""
+    if "cv_error" not in table:
+        return chosen is None
+    expected, why = choose(kind, table)
+    return chosen == expected and (chosen is None or reason == why)
 
 
 def _kept_as_ranked(margins: Floats, kept: Floats, survives: Floats) -> bool:

@@ -1,13 +1,16 @@
-"""An answer read back from the folder of ``cobic select --out``, and checked against the data."""
+"""The folder of ``cobic select --out``: an answer as files, and read back from them and checked against the data."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from cobic.answer.model import Model
+from cobic.answer.tables import finite, provenance, selection_table, summary_document, violation_table
 from cobic.checker import Verification, verify
 from cobic.errors import InputError, ModelError
 from cobic.matrix import Bools
@@ -15,7 +18,7 @@ from cobic.methods import METHODS
 from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
 from cobic.problem.identity import problem_arguments
-from cobic.report.story import Story
+from cobic.search.judge import status_of
 from cobic.search.result import Progress, Result, Status
 
 ANSWER_FILES = (
@@ -27,10 +30,64 @@ ANSWER_FILES = (
     "report.html",
 )
 _DAMAGED = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
-_SAME_OBJECTIVE = 1e-6  # as where the status is given
 
 
-def read_answer(folder: Path, data: Dataset) -> Story:
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What was solved and found, and what else is known about it."""
+
+    problem: Problem
+    result: Result
+    source: str = ""  # where the data come from
+    options: dict[str, Any] | None = None  # options given to :func:`cobic.solve`
+    timings: dict[str, float] | None = None  # seconds by step
+    checked: Verification | None = None  # what a check of the certificate found, where there was one
+
+
+def answer_files(answer: Answer) -> dict[str, str]:
+    """An answer as the texts of files, by name; the page is not among them."""
+    problem, result = answer.problem, answer.result
+    files = {"selection.csv": selection_table(problem, result).to_csv(index=False, lineterminator="\n")}
+    if result.status in (Status.OPTIMAL, Status.FEASIBLE):
+        files["model.json"] = Model.of(problem, result).to_json()
+    if result.soft:
+        files["violations.csv"] = violation_table(problem, result.support).to_csv(index=False, lineterminator="\n")
+    if result.certificate is not None:
+        files["certificate.json"] = json.dumps(result.certificate, allow_nan=False) + "\n"
+    files["run.json"] = json.dumps(run_document(answer), indent=2, allow_nan=False) + "\n"
+    return files
+
+
+def run_document(answer: Answer) -> dict[str, Any]:
+    """How an answer was found, for the file ``run.json``."""
+    problem, result = answer.problem, answer.result
+    history = [{key: finite(value) for key, value in asdict(event).items()} for event in result.history]
+    runs = [{key: finite(value) for key, value in asdict(run).items()} for run in result.runs]
+    return {
+        **summary_document(problem, result),
+        "reason": result.reason,
+        "stopped_by": result.stopped_by,
+        "source": answer.source,
+        "sample_names": None if problem.sample_names is None else list(problem.sample_names),
+        "alpha": problem.alpha.tolist(),
+        "beta": problem.beta.tolist(),
+        "ties": problem.ties,
+        "beta_rule": problem.beta_rule,
+        "n_ties": problem.n_ties,
+        "slack_penalty": finite(problem.slack_penalty),
+        "n_required": int(problem.required.sum()),
+        "n_excluded": int((~problem.selectable).sum()),
+        "n_groups": len(problem.constraints.groups),
+        "options": answer.options or {},
+        "timings": answer.timings or {"solve": round(result.seconds, 4)},
+        "lps": result.lps,
+        "runs": runs,
+        "history": history,
+        **provenance(problem),
+    }
+
+
+def read_answer(folder: Path, data: Dataset) -> Answer:
     """Read an answer back and check it: the data by digest and names, the selection by its margins, the proof whole."""
     run = _json(folder / "run.json", folder)
     data.problem()  # complains about the data themselves, if there is something to complain about
@@ -47,7 +104,7 @@ def read_answer(folder: Path, data: Dataset) -> Story:
     checked = _checked(folder, run, problem)
     result = _result(folder, run, problem, support, checked)
     source, options, timings = _circumstances(folder, run, problem)
-    return Story(problem, result, source, options, timings, None if checked is None else checked[1])
+    return Answer(problem, result, source, options, timings, None if checked is None else checked[1])
 
 
 def _json(path: Path, folder: Path) -> dict[str, Any]:
@@ -93,7 +150,8 @@ def _checked(folder: Path, run: dict[str, Any], problem: Problem) -> tuple[dict[
     """The certificate and what it proves; None where the method makes none."""
     path = folder / "certificate.json"
     if not path.exists():
-        if run.get("method") == "certified":
+        method = METHODS.get(str(run.get("method")))
+        if method is not None and method.proves:
             message = f"{folder} does not hold together: certificate.json is missing, so nothing of it is proven"
             raise ModelError(message)
         return None
@@ -119,7 +177,7 @@ def _result(
         bounds = _bounds(problem, run["method"], claimed, None if checked is None else checked[1])
         result = Result(
             support=support,
-            status=_status(problem, support, *bounds),
+            status=status_of(problem, support, *bounds),
             upper_bound=bounds[0],
             objective=problem.objective(support),
             objective_bound=bounds[1],
@@ -160,20 +218,9 @@ def _bounds(
         raise ValueError
     if checked is not None and checked.upper_bound is not None and checked.objective_bound is not None:
         return checked.upper_bound, checked.objective_bound
-    if method != "milp":
+    if not METHODS[method].claims:
         return problem.n_selectable, float(problem.n_selectable)
     return (problem.n_selectable, claimed[1]) if problem.soft else claimed
-
-
-def _status(problem: Problem, support: Bools, upper_bound: int, objective_bound: float) -> Status:
-    """What follows from the selection and the bounds."""
-    if upper_bound == 0:
-        return Status.INFEASIBLE
-    objective = problem.objective(support)
-    if not np.isfinite(objective):
-        return Status.UNKNOWN
-    tolerance = _SAME_OBJECTIVE * max(1.0, abs(objective)) if problem.soft else 0.0
-    return Status.OPTIMAL if objective_bound - objective <= tolerance else Status.FEASIBLE
 
 
 def _history(events: list[dict[str, Any]]) -> tuple[Progress, ...]:

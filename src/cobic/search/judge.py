@@ -1,0 +1,44 @@
+"""The only place where a status is given: by the true means and the proven bounds."""
+
+import numpy as np
+
+from cobic.matrix import Bools
+from cobic.problem import Problem
+from cobic.search.result import Status
+
+_SAME_OBJECTIVE = 1e-6  # of an objective with soft margins: prices are real numbers, and a proof of the rest never ends
+
+
+def status_of(problem: Problem, support: Bools, upper_bound: int, objective_bound: float) -> Status:
+    """What follows from a selection and the proven bounds on features and objective."""
+    if upper_bound == 0:
+        return Status.INFEASIBLE
+    objective = problem.objective(support)
+    if not np.isfinite(objective):
+        return Status.UNKNOWN
+    tolerance = _SAME_OBJECTIVE * max(1.0, abs(objective)) if problem.soft else 0.0
+    return Status.OPTIMAL if objective_bound - objective <= tolerance else Status.FEASIBLE
+
+
+def reason_of(problem: Problem, support: Bools, status: Status, objective_bound: float) -> str:
+    """Why a selection has a status, in words."""
+    if status == Status.INFEASIBLE:
+        return "no selection is consistent"
+    if problem.soft:
+        return _soft_reason(problem, support, status, objective_bound)
+    if status == Status.OPTIMAL:
+        return f"consistent, and no consistent selection has more than {objective_bound:.0f} features"
+    if status == Status.FEASIBLE:
+        return "consistent by the true means"
+    if not support.any():
+        return "no consistent selection was found"
+    wrong = int((problem.margins(support) <= 0).sum())
+    return f"the selection is not consistent: {wrong} sample(s) fail by the true means"
+
+
+def _soft_reason(problem: Problem, support: Bools, status: Status, objective_bound: float) -> str:
+    if status == Status.UNKNOWN:
+        return "no selection was found"
+    reason = f"{int((problem.violations(support) > 0).sum())} sample(s) violate their margin"
+    proven = f", and no selection has an objective above {objective_bound:.6g}"
+    return reason + (proven if status == Status.OPTIMAL else "")
