@@ -1,4 +1,9 @@
 import os
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # side by side, the threads of one process take the cores of the other
+    for library in ("OMP", "OPENBLAS", "MKL"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")  # read when numpy is imported
+
 import signal
 from pathlib import Path
 
@@ -10,14 +15,19 @@ import scipy.sparse as sp
 from hypothesis import settings
 
 import cobic
+from clocks import let_time_stand
 
 # The same examples on every run, so that a red test means a changed program; HYPOTHESIS_PROFILE=explore draws new ones.
 settings.register_profile("steady", derandomize=True, database=None)
+settings.register_profile("quick", settings.get_profile("steady"), max_examples=13)  # of 100: an eighth
 settings.register_profile("explore")
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 # A shell that starts the tests in the background makes them, and what they start, deaf to Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A limit of seconds binds sooner on a busy machine, and another answer comes out.
+let_time_stand()
 
 KINDS = {
     "C": np.ascontiguousarray,

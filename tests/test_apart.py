@@ -27,7 +27,7 @@ def work(item):
 
 def test_every_item_gets_its_row():
     items = [1, "hang", "fail", "eat", "die", 4]
-    ended = dict(one_by_one(work, items, seconds=1.0))
+    ended = dict(one_by_one(work, items, seconds=5.0))
     assert list(ended) == items
     hows = [each.how for each in ended.values()]
     assert hows == [
@@ -39,7 +39,7 @@ def test_every_item_gets_its_row():
         "done",
     ]
     assert (ended[1].value, ended["hang"].value, ended[4].value) == (2, None, 8)
-    assert 1.0 <= ended["hang"].seconds < 10.0
+    assert ended["hang"].seconds >= 5.0
     assert ended[1].megabytes > 1
 
 

@@ -23,6 +23,7 @@ from cobic.io.overview import overview
 from cobic.io.read import Reading
 from lab_files import FORMATS
 from mutations import DAMAGE, damaged
+from strategies import examples
 
 HDF = {"h5ad", "h5ad_sparse", "ten_x_hdf", "loom"}  # each look into a damaged one takes a process of its own
 
@@ -38,7 +39,7 @@ def lab_file(request, tmp_path_factory):
 def test_damage_is_never_more_than_one_line(lab_file):
     name, path, target, content, arguments = lab_file
 
-    @settings(max_examples=8 if name in HDF else 200, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(8 if name in HDF else 200), deadline=None, suppress_health_check=list(HealthCheck))
     @given(damage=DAMAGE)
     def attempt(damage):
         target.write_bytes(damaged(content, damage))

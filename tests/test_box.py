@@ -16,7 +16,7 @@ from cobic.certified import soft
 from cobic.certified.bundle import Bundle
 from cobic.lp import LpSolver
 from cobic.program import LinearProgram
-from strategies import TAME, instances, margins
+from strategies import TAME, examples, instances, margins
 from test_constraints import constrained
 from test_soft import PRICES, check_against_brute_force
 
@@ -37,7 +37,7 @@ def otherwise(request, monkeypatch):
         monkeypatch.setattr(soft, "_LOOKS_AT_A_TIME", 1)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=UNHURRIED)
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=UNHURRIED)
 @given(data=st.data(), instance=instances(values=TAME, max_features=7), price=PRICES)
 def test_boxes_lead_to_the_optimum_of_brute_force(otherwise, data, instance, price):
     X, y = instance
@@ -45,7 +45,7 @@ def test_boxes_lead_to_the_optimum_of_brute_force(otherwise, data, instance, pri
     check_against_brute_force(X, y, price, alpha=alpha, beta=beta)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=UNHURRIED)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=UNHURRIED)
 @given(case=constrained(), price=PRICES)
 def test_they_do_with_constraints(otherwise, case, price):
     X, y, fixed_in, fixed_out, groups = case

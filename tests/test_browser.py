@@ -120,13 +120,13 @@ def browser(tmp_path_factory):
 def solved():
     data = cobic.datasets.make_expression(n_features=300, contaminated=0.04, informative=0.6, seed=2)
     problem = data.problem()
-    return data, problem, cobic.solve(problem, time_limit=20)
+    return data, problem, cobic.solve(problem)
 
 
 @pytest.fixture(scope="module")
 def page(solved, tmp_path_factory):
     data, problem, result = solved
-    path = cobic.path(data.X, data.y, alphas=[0, 20, 40], cv=3, time_limit=5, feature_names=data.feature_names)
+    path = cobic.path(data.X, data.y, alphas=[0, 20, 40], cv=3, feature_names=data.feature_names)
     file = tmp_path_factory.mktemp("page") / "report.html"
     file.write_text(render(Story(problem, result, source="made.csv", new=data.test, curve=Curve.of(path))))
     return file

@@ -240,7 +240,7 @@ def test_a_large_sparse_matrix_is_not_made_dense():
     X.data *= 1.0 + 0.2 * (X.indices % 2 == y[row]) + 0.01 * rng.random(X.data.size)
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     tracemalloc.start()
-    model = ConsistentBiclustering(time_limit=20.0, on_infeasible="raise").fit(X, y)
+    model = ConsistentBiclustering(method_options={"max_programs": 100}, on_infeasible="raise").fit(X, y)
     model.predict(X)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

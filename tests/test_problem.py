@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import cobic
 from cobic.errors import InputError
 from oracle import Oracle
-from strategies import instances, margins
+from strategies import examples, instances, margins
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=examples(2000), deadline=None)
 @given(
     data=st.data(),
     instance=instances(),
