@@ -29,6 +29,25 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # A limit of seconds binds sooner on a busy machine, and another answer comes out.
 let_time_stand()
 
+REAL_DATA = {"real_data", "golub", "notterman"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if REAL_DATA.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("real_data")
+        if shares_a_fixture_of_its_file(item):  # in one process, so that it is made once
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def shares_a_fixture_of_its_file(item):
+    definitions = getattr(item, "_fixtureinfo", None)
+    return definitions is not None and any(
+        each[-1].scope == "module" for each in definitions.name2fixturedefs.values() if each
+    )
+
+
 KINDS = {
     "C": np.ascontiguousarray,
     "F": np.asfortranarray,
@@ -43,8 +62,14 @@ KINDS = {
 
 
 @pytest.fixture(params=KINDS)
-def as_kind(request):
+def as_any_kind(request):
     """A function that turns a dense float64 array (of values that float32 holds exactly) into one kind of table."""
+    return KINDS[request.param]
+
+
+@pytest.fixture(params=["float32", "csr"])
+def as_kind(request):
+    """The same for the two that differ behind the matrix: what any kind becomes is tested there and for problems."""
     return KINDS[request.param]
 
 

@@ -104,6 +104,7 @@ def test_the_bound_of_a_box_is_the_least_that_multipliers_can_prove(n_classes, s
     assert (solution.counts <= high).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [(60, 6000, 2, 1.0, 10.0), (2100, 400, 4, 0.05, 3.0)], ids=["wide", "thin"])
 def test_where_no_single_point_tells_much_the_bound_still_does(shape):
     n_samples, n_features, n_classes, density, price = shape
@@ -168,6 +169,7 @@ print(len(result.certificate["multipliers"]), hashlib.sha256(json.dumps(result.c
 """
 
 
+@pytest.mark.processes
 def test_the_certificate_is_the_same_in_every_process():
     told = {subprocess.run([sys.executable, "-c", _SOLVED], capture_output=True, check=True).stdout for _ in range(3)}
     assert len(told) == 1

@@ -314,7 +314,7 @@ def test_the_answer_does_not_depend_on_the_order_of_the_columns(expression):
         assert result.upper_bound == reference.upper_bound
 
 
-def test_the_answer_is_the_same_in_every_kind_of_table_and_verifies(solved, as_kind):
+def test_the_answer_is_the_same_in_other_kinds_of_table_and_verifies(solved, as_kind):
     problem, reference = solved
     X = problem.matrix.rows(np.arange(problem.n_samples))
     problem = cobic.Problem(as_kind(X), problem.classes[problem.labels], alpha=5.0)

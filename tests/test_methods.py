@@ -74,7 +74,7 @@ def test_a_method_selects_nearly_all_and_says_how(method, sized):
     assert f"{result.n_selected} of {problem.n_features}" in repr(result)
 
 
-def test_the_same_seed_gives_the_same_answer_in_every_kind_of_table(method, sized, as_kind):
+def test_the_same_seed_gives_the_same_answer_in_other_kinds_of_table(method, sized, as_kind):
     options = {"method": method, "seed": 5, **({"restarts": 2} if method == "bilevel-vns" else {})}
     reference = cobic.solve(cobic.Problem(sized.X, sized.y), **options)
     again = cobic.solve(cobic.Problem(as_kind(sized.X), sized.y), **options)

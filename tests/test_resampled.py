@@ -156,7 +156,7 @@ def test_making_and_writing_have_the_same_defaults():
     assert made["n_features"].default == inspect.signature(write_resampled).parameters["n_features"].default
 
 
-def test_arrays_of_every_kind_give_what_the_data_set_gives(as_kind):
+def test_arrays_of_other_kinds_give_what_the_data_set_gives(as_kind):
     rng = np.random.default_rng(0)
     X, y = rng.integers(1, 100, (8, 20)).astype(np.float64), np.repeat([3, 1], 4)
     reference = resample_expression(X, y, 300, seed=1)

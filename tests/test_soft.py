@@ -87,7 +87,7 @@ def test_a_forgery_with_a_right_checksum_is_refused(solved, forgery):
     assert not cobic.verify(problem, forged).ok
 
 
-def test_the_answer_is_the_same_in_every_kind_of_table(solved, as_kind):
+def test_the_answer_is_the_same_in_other_kinds_of_table(solved, as_kind):
     problem, reference = solved
     X = problem.matrix.rows(np.arange(problem.n_samples))
     other = cobic.Problem(as_kind(X), problem.classes[problem.labels], alpha=20.0, slack_penalty=0.02)
