@@ -91,6 +91,7 @@ def test_cobic_reads_the_h5ad_that_it_writes(tmp_path):
     assert data.y.tolist() == made.y.tolist()
 
 
+@pytest.mark.long
 def test_dense_conflicts_make_features_go_in_proportion():
     data = make_large_expression(10_000, n_samples=200, seed=0)
     problem, kinds = data.problem(), np.array(data.feature_kinds)
@@ -215,6 +216,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.memory
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc")
 @pytest.mark.parametrize("form", list(READERS))
 def test_writing_400_megabytes_needs_a_fraction_of_them(tmp_path, form):

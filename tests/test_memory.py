@@ -219,6 +219,7 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
+@pytest.mark.memory
 @pytest.mark.parametrize(("limit", "told"), [(2_200_000_000, "numbers, "), (30 * GB, "cut short")])
 def test_a_file_that_cannot_fit_is_refused_before_it_is_read(tmp_path, limit, told):
     path = tmp_path / "large.npy"
@@ -283,6 +284,7 @@ else:
 """
 
 
+@pytest.mark.memory
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak is read from /proc")
 @pytest.mark.parametrize(("what", "factor"), [("solve", 3.0), ("npy", 1.5), ("csv", 2.0)])
 def test_estimates_are_near_what_is_measured(tmp_path, what, factor):

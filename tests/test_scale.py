@@ -178,6 +178,7 @@ def large_expression():
     return cobic.Problem(data.X, data.y)
 
 
+@pytest.mark.memory
 def test_wide_data_are_nearly_closed_with_little_memory(large_expression):
     size = large_expression.matrix.nbytes
     tracemalloc.start()
@@ -272,6 +273,7 @@ def test_a_tree_that_would_gather_too_much_is_not_begun(expression, monkeypatch)
     assert budget.lps == before
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("soft_margins", [False, True], ids=["hard", "soft"])
 @pytest.mark.parametrize("suffix", ["zarr", "h5ad"])
 def test_a_file_of_many_tiles_gives_the_answer_of_memory_bit_for_bit(suffix, soft_margins, tmp_path):
