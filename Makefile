@@ -1,14 +1,23 @@
-# `make demo` and `make test` set everything up themselves, in .venv beside this file.
+# `make demo`, `make test` and `make test-all` set everything up themselves, in .venv beside this file.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-all lint bench clean
 
 demo: .venv/.run-ready
 	$(BIN)/cobic demo
 
+# As many processes as there are cores; tests of one group run in the same one.
+PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadgroup
+SLOW := browser or disk or long or memory or processes or real_data or resume or rivals
+
+# What is quick, with an eighth of the random examples.
 test: .venv/.dev-ready
-	$(BIN)/python -m pytest
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not ($(SLOW))"
+
+# Everything.
+test-all: .venv/.dev-ready
+	$(PYTEST)
 
 lint: .venv/.dev-ready
 	$(BIN)/ruff check .

@@ -1,4 +1,9 @@
 import os
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # side by side, the threads of one process take the cores of the other
+    for library in ("OMP", "OPENBLAS", "MKL"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")  # read when numpy is imported
+
 import signal
 from pathlib import Path
 
@@ -10,14 +15,38 @@ import scipy.sparse as sp
 from hypothesis import settings
 
 import cobic
+from clocks import let_time_stand
 
 # The same examples on every run, so that a red test means a changed program; HYPOTHESIS_PROFILE=explore draws new ones.
 settings.register_profile("steady", derandomize=True, database=None)
+settings.register_profile("quick", settings.get_profile("steady"), max_examples=13)  # of 100: an eighth
 settings.register_profile("explore")
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 # A shell that starts the tests in the background makes them, and what they start, deaf to Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A limit of seconds binds sooner on a busy machine, and another answer comes out.
+let_time_stand()
+
+REAL_DATA = {"real_data", "golub", "notterman"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if REAL_DATA.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("real_data")
+        if shares_a_fixture_of_its_file(item):  # in one process, so that it is made once
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def shares_a_fixture_of_its_file(item):
+    definitions = getattr(item, "_fixtureinfo", None)
+    return definitions is not None and any(
+        each[-1].scope == "module" for each in definitions.name2fixturedefs.values() if each
+    )
+
 
 KINDS = {
     "C": np.ascontiguousarray,
@@ -33,8 +62,14 @@ KINDS = {
 
 
 @pytest.fixture(params=KINDS)
-def as_kind(request):
+def as_any_kind(request):
     """A function that turns a dense float64 array (of values that float32 holds exactly) into one kind of table."""
+    return KINDS[request.param]
+
+
+@pytest.fixture(params=["float32", "csr"])
+def as_kind(request):
+    """The same for the two that differ behind the matrix: what any kind becomes is tested there and for problems."""
     return KINDS[request.param]
 
 

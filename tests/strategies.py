@@ -1,7 +1,16 @@
 """Small random instances for hypothesis: few samples, few features, ties and zero margins on purpose."""
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
+
+FULL = 100  # examples that hypothesis takes where nothing is said: the strength at which the tests give theirs
+
+
+def examples(n):
+    """How many examples a property gets: n at full strength, an eighth of them in the profile `quick`."""
+    return max(1, n * settings().max_examples // FULL)
+
 
 # Quarters and small integers make ties and margins of exactly zero common; the rest makes rounding matter.
 VALUES = st.one_of(

@@ -25,7 +25,7 @@ def data():
 @pytest.fixture(scope="module")
 def small():
     """Data whose whole path is quickly solved."""
-    return cobic.datasets.make_expression(30, class_sizes=(6, 5), test_sizes=None, contaminated=0.1, seed=0)
+    return cobic.datasets.make_expression(16, class_sizes=(6, 5), test_sizes=None, contaminated=0.1, seed=0)
 
 
 def annotated(X, y, **columns):

@@ -69,6 +69,7 @@ def test_other_processes_open_it_again(kind, data, tmp_path):
     np.testing.assert_array_equal(cloudpickle.loads(sent).rows(np.arange(16)), X[1:])
 
 
+@pytest.mark.processes
 def test_folds_of_a_file_run_in_other_processes(data, tmp_path):
     X, y = data
     plain = cobic.path(X, y, alphas=[0.0, 2.0], cv=2)
@@ -213,6 +214,7 @@ def test_what_cannot_stay_on_disk_is_said(name, words, tmp_path):
         cobic.read(tmp_path / name, "class", backed=True)
 
 
+@pytest.mark.disk
 def test_the_command_line_leaves_files_on_disk(data, tmp_path):
     path = h5ad(*data, tmp_path, sp.csr_matrix)
     command = [sys.executable, "-m", "cobic", "select", str(path), "--labels", "type", "--alpha", "2", "--json"]

@@ -16,7 +16,7 @@ from cobic.certified.bundle import Bundle
 from cobic.search.budget import Budget
 from cobic.search.lp import LpSolver
 from cobic.search.program import LinearProgram
-from strategies import TAME, instances, margins
+from strategies import TAME, examples, instances, margins
 from test_constraints import constrained
 from test_soft import PRICES, check_against_brute_force
 
@@ -37,7 +37,7 @@ def otherwise(request, monkeypatch):
         monkeypatch.setattr(soft, "_LOOKS_AT_A_TIME", 1)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=UNHURRIED)
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=UNHURRIED)
 @given(data=st.data(), instance=instances(values=TAME, max_features=7), price=PRICES)
 def test_boxes_lead_to_the_optimum_of_brute_force(otherwise, data, instance, price):
     X, y = instance
@@ -45,7 +45,7 @@ def test_boxes_lead_to_the_optimum_of_brute_force(otherwise, data, instance, pri
     check_against_brute_force(X, y, price, alpha=alpha, beta=beta)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=UNHURRIED)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=UNHURRIED)
 @given(case=constrained(), price=PRICES)
 def test_they_do_with_constraints(otherwise, case, price):
     X, y, fixed_in, fixed_out, groups = case
@@ -104,6 +104,7 @@ def test_the_bound_of_a_box_is_the_least_that_multipliers_can_prove(n_classes, s
     assert (solution.counts <= high).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [(60, 6000, 2, 1.0, 10.0), (2100, 400, 4, 0.05, 3.0)], ids=["wide", "thin"])
 def test_where_no_single_point_tells_much_the_bound_still_does(shape):
     n_samples, n_features, n_classes, density, price = shape
@@ -168,6 +169,7 @@ print(len(result.certificate["multipliers"]), hashlib.sha256(json.dumps(result.c
 """
 
 
+@pytest.mark.processes
 def test_the_certificate_is_the_same_in_every_process():
     told = {subprocess.run([sys.executable, "-c", _SOLVED], capture_output=True, check=True).stdout for _ in range(3)}
     assert len(told) == 1

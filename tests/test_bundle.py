@@ -22,7 +22,7 @@ from cobic.certified.search import CertifiedSearch
 from cobic.certified.swaps import Swaps
 from cobic.search.budget import Budget
 from oracle import Oracle
-from strategies import TAME, instances, margins
+from strategies import TAME, examples, instances, margins
 
 SLOW = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 
@@ -195,7 +195,7 @@ def relaxation_by_linprog(problem, counts):
     return -linprog(objective, A_ub=rows, b_ub=limits, A_eq=equal, b_eq=counts, bounds=bounds).fun
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=SLOW)
 @given(data=st.data(), instance=instances(values=TAME, max_features=8))
 def test_the_relaxation_lies_between_the_model_and_the_value(data, instance):
     X, y = instance
@@ -317,7 +317,7 @@ def test_a_rounded_mixture_has_the_counts_and_keeps_what_is_whole(expression):
         assert not support[x == 0].any()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_the_exchange_that_is_made_leaves_the_least_energy(seed):
     rng = np.random.default_rng(seed)
@@ -349,7 +349,7 @@ def test_exchanges_keep_the_classes_and_end_with_positive_margins():
     np.testing.assert_array_equal(np.bincount(classes[found]), np.bincount(classes[inside]))
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=SLOW)
 @given(data=st.data(), instance=instances(values=TAME, max_features=8))
 def test_deciding_on_features_before_counts_agrees_with_brute_force(data, instance, monkeypatch):
     _decide_features_before_counts(monkeypatch)
@@ -402,7 +402,7 @@ def test_a_problem_with_a_feature_decided_differs_in_nothing_else(expression):
 def test_a_search_ends_when_it_is_as_close_as_asked_for_and_says_so():
     data = cobic.datasets.make_large_expression(20_000, n_samples=60, seed=2)
     problem = cobic.Problem(data.X, data.y)
-    roughly = cobic.solve(problem, time_limit=None, target_gap=0.01)
+    roughly = cobic.solve(problem, target_gap=0.01)
     assert 0 < roughly.gap <= 0.01 * roughly.upper_bound
     assert "target_gap=0" in roughly.reason
     assert roughly.stopped_by is None
@@ -413,12 +413,12 @@ def test_it_gives_up_when_nothing_comes_of_it(monkeypatch):
     monkeypatch.setattr(search, "_PATIENCE", -10_000)
     data = cobic.datasets.make_expression(n_features=300, class_sizes=(30, 30), contaminated=0.15, seed=4)
     problem = data.problem()
-    soon = cobic.solve(problem, time_limit=None)
+    soon = cobic.solve(problem)
     assert soon.n_selected > 0
     assert soon.gap > 0
     assert "nothing for long" in soon.reason
     assert cobic.verify(problem, soon.certificate).ok
-    patient = cobic.solve(problem, time_limit=None, target_gap=0, max_programs=soon.lps + 300)
+    patient = cobic.solve(problem, target_gap=0, max_programs=soon.lps + 300)
     assert patient.lps > soon.lps
     assert patient.gap <= soon.gap
 

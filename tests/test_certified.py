@@ -2,7 +2,6 @@
 
 import copy
 import json
-import time
 
 import numpy as np
 import pytest
@@ -10,17 +9,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cobic
+from clocks import Ticking, time_by
 from cobic.checker import FORMAT, VERSION
 from cobic.problem.identity import checksum, problem_parameters
 from oracle import Oracle
-from strategies import ROUGH, TAME, instances, margins
+from strategies import ROUGH, TAME, examples, instances, margins
 
 
 def solve(problem, **options):
     return cobic.solve(problem, method="certified", **options)
 
 
-@settings(max_examples=2200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(2200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     data=st.data(),
     instance=st.one_of(instances(values=TAME, max_features=8), instances(values=ROUGH, max_features=7)),
@@ -97,7 +97,7 @@ def changed(certificate, path):
     return damaged
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_changed_value_anywhere_is_refused(solved, data):
     problem, result = solved
@@ -315,7 +315,7 @@ def test_the_answer_does_not_depend_on_the_order_of_the_columns(expression):
         assert result.upper_bound == reference.upper_bound
 
 
-def test_the_answer_is_the_same_in_every_kind_of_table_and_verifies(solved, as_kind):
+def test_the_answer_is_the_same_in_other_kinds_of_table_and_verifies(solved, as_kind):
     problem, reference = solved
     X = problem.matrix.rows(np.arange(problem.n_samples))
     problem = cobic.Problem(as_kind(X), problem.classes[problem.labels], alpha=5.0)
@@ -325,13 +325,14 @@ def test_the_answer_is_the_same_in_every_kind_of_table_and_verifies(solved, as_k
     assert cobic.verify(problem, reference.certificate).ok
 
 
-@pytest.mark.parametrize("time_limit", [0.05, 0.3, 1.0])
+@pytest.mark.parametrize("time_limit", [5, 50, 1000])
 def test_a_time_limit_leaves_a_valid_bound_and_certificate(time_limit):
     rng = np.random.default_rng(0)
     problem = cobic.Problem(rng.standard_normal((200, 6000)), np.arange(200) % 3, alpha=0.1)
-    started = time.monotonic()
-    result = solve(problem, time_limit=time_limit)
-    assert time.monotonic() - started < time_limit + 1.0
+    with time_by(Ticking()) as clock:
+        result = solve(problem, time_limit=time_limit)
+    assert result.stopped_by == "time limit"
+    assert clock.looks <= time_limit + 5  # the last ones tell how long it took
     assert result.status in ("unknown", "feasible", "optimal")
     assert result.upper_bound >= result.n_selected
     checked = cobic.verify(problem, result.certificate)
@@ -361,9 +362,9 @@ def test_data_that_no_selection_fits_are_proven_infeasible():
 
 def test_many_classes_do_not_hang():
     data = cobic.datasets.make_expression(400, class_sizes=(4,) * 9, test_sizes=None, contaminated=0.03, seed=2)
-    started = time.monotonic()
-    result = solve(data.problem(), time_limit=5)
-    assert time.monotonic() - started < 7
+    result = solve(data.problem(), max_programs=100)
+    assert result.lps < 200  # what is begun is ended
+    assert result.upper_bound < 400
     assert cobic.verify(data.problem(), result.certificate).ok
 
 

@@ -4,7 +4,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,6 +37,13 @@ def table(tmp_path_factory):
     (folder / "train.csv").write_text(table_text(data))
     (folder / "test.csv").write_text(table_text(data.test))
     return folder / "train.csv"
+
+
+@pytest.fixture(scope="module")
+def answer(table):
+    """What is selected of the table, in a folder that nobody changes."""
+    assert main(["select", str(table), "--labels", "class", "--out", str(table.parent / "answer")]) == 0
+    return table.parent / "answer"
 
 
 def run(*arguments, **settings):
@@ -247,11 +253,8 @@ def test_a_seed_may_be_large(table, capsys):
     "content", [b"", bytes(range(256)), b"class,g1,g2\n", b"class,g1\na,1\n", b"class,g1\na,x\nb,1\n"]
 )
 @pytest.mark.parametrize("command", ["select", "path", "classify", "verify"])
-def test_unusable_files_are_one_line_and_exit_2(table, tmp_path, capsys, command, content):
+def test_unusable_files_are_one_line_and_exit_2(answer, tmp_path, capsys, command, content):
     (tmp_path / "bad.csv").write_bytes(content)
-    answer = tmp_path / "answer"
-    assert main(["select", str(table), "--labels", "class", "--out", str(answer)]) == 0
-    capsys.readouterr()
     first = {"classify": [answer / "model.json"], "verify": [answer / "certificate.json"]}.get(command, [])
     fails(capsys, 2, command, *first, tmp_path / "bad.csv", "--labels", "class")
 
@@ -341,6 +344,7 @@ def test_features_of_new_data_are_matched_by_name(table, tmp_path, capsys):
     assert "the model does not know 'new' of 2 samples; it knows " in capsys.readouterr().err
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("room", [1000, 200_000], ids=["for nothing", "for all but the report"])
 def test_a_full_disk_loses_nothing(table, tmp_path, room):
     out = tmp_path / "out"
@@ -369,20 +373,33 @@ def slow_table(tmp_path_factory):
     return path
 
 
+# The command line, with a word as soon as the search has looked at its clock a few times.
+TELLS_WHEN_IT_SEARCHES = """
+import sys
+from clocks import Ticking, time_by
+from cobic.cli import main
+class Telling(Ticking):
+    def __call__(self):
+        if self.looks == 50:
+            print("searching", flush=True)
+        return super().__call__()
+with time_by(Telling()):
+    sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.processes
 def test_ctrl_c_writes_the_best_so_far_and_exits_130(slow_table, tmp_path):
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "cobic", "select", str(slow_table), "--labels", "class", "--alpha", "0.15"]
+    command = [sys.executable, "-c", TELLS_WHEN_IT_SEARCHES, "select", str(slow_table), "--labels", "class"]
+    command += ["--alpha", "0.15"]
     command += ["--method", "bilevel-vns", "-O", "restarts=100", "--time-limit", "0", "--out", str(out)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
-    ) as process:
-        while not out.exists():  # made when the solve begins
-            time.sleep(0.05)
-        time.sleep(1.5)
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=places) as process:
+        while "searching" not in process.stdout.readline():
+            assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        started = time.monotonic()
-        told, complaints = process.communicate(timeout=30)
-    assert time.monotonic() - started < 10.0  # the page is written, too
+        told, complaints = process.communicate()
     assert process.returncode == 130
     assert complaints == ""
     assert "interrupt" in told
@@ -399,7 +416,7 @@ def test_ctrl_c_in_a_path_writes_the_curve_so_far_and_exits_130(monkeypatch, tab
     monkeypatch.setattr("cobic.analyses.tracing.solve", interrupted)
     out = tmp_path / "curve"
     arguments = ["path", str(table), "--labels", "class", "--alphas", "0,10,30", "--out", str(out)]
-    assert main(arguments) == 130
+    assert main([*arguments, "-O", "max_programs=30"]) == 130
     assert "interrupted" in capsys.readouterr().out
     assert list(pd.read_csv(out / "path.csv")["alpha"]) == [0.0, 10.0]
     assert json.loads((out / "path.json").read_text())["stopped_by"] == "interrupt"
@@ -420,6 +437,7 @@ def test_a_closed_pipe_ends_quietly(table):
     assert ended.stderr == ""
 
 
+@pytest.mark.processes
 def test_a_closed_pipe_does_not_keep_files_from_being_written(table, tmp_path):
     script = f"{sys.executable} -m cobic select {table} --labels class --method fixed-point --out {tmp_path / 'out'}"
     ended = subprocess.run(["bash", "-c", f"set -o pipefail; {script} | true"], capture_output=True, check=False)
@@ -524,9 +542,10 @@ def test_the_public_files_are_read_as_they_are(real_data, capsys, file, labels, 
     assert all(name in aside for name in set_aside)
 
 
+@pytest.mark.processes
 def test_progress_goes_to_a_terminal_only(table):
     assert "selecting" in shown_on_a_terminal(f"select {table} --labels class --json", '"n_selected"')
-    told = shown_on_a_terminal(f"path {table} --labels class --alphas 0,10 --cv 3 --json", '"kind"')
+    told = shown_on_a_terminal(f"path {table} --labels class --alphas 0,10 --cv 3 -O max_programs=30 --json", '"kind"')
     assert "tracing: alpha 10" in told
     assert "of 3 folds done" in told
 
@@ -551,7 +570,7 @@ def test_help_shows_an_example_for_every_command(capsys):
 def test_select_with_soft_margins_writes_the_suspects_and_verifies(table, tmp_path, capsys):
     out = tmp_path / "answer"
     arguments = [str(table), "--labels", "class", "--alpha", "60", "--slack-penalty", "0.05", "--out", str(out)]
-    assert main(["select", *arguments]) == 0
+    assert main(["select", *arguments, "-O", "max_programs=200"]) == 0
     told = capsys.readouterr().out
     assert "samples violate their margin" in told
     assert "proven: at most" in told
@@ -565,7 +584,8 @@ def test_select_with_soft_margins_writes_the_suspects_and_verifies(table, tmp_pa
 
 
 def test_soft_json_has_the_objective(table, capsys):
-    assert main(["select", str(table), "--labels", "class", "--slack-penalty", "auto", "--json"]) == 0
+    arguments = ["--labels", "class", "--slack-penalty", "auto", "-O", "max_programs=100", "--json"]
+    assert main(["select", str(table), *arguments]) == 0
     document = json.loads(capsys.readouterr().out)
     assert set(document) == SUMMARY_KEYS | {"objective", "objective_bound"}
     assert document["gap"] == pytest.approx(document["objective_bound"] - document["objective"])
@@ -601,7 +621,7 @@ def test_mistakes_in_rules_are_named(table, tmp_path, capsys):
 
 def test_path_writes_the_curve_and_the_ranking(table, tmp_path, capsys):
     out = tmp_path / "curve"
-    arguments = [str(table), "--labels", "class", "--alphas", "0,10,30", "--cv", "3"]
+    arguments = [str(table), "--labels", "class", "--alphas", "0,10,30", "--cv", "3", "-O", "max_programs=30"]
     assert main(["path", *arguments, "--top", "5", "--out", str(out)]) == 0
     told = capsys.readouterr().out
     assert "Choose: alpha = " in told

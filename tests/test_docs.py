@@ -8,6 +8,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from numpydoc.validate import validate
 
 import cobic
+from clocks import time_by
 from cobic.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -52,20 +54,31 @@ def blocks(path, language):
     return re.findall(rf"```{language}\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-@pytest.mark.parametrize(
-    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
-)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LONG_PAGES = {"analyses.md"}
+
+
+def marks_of(page):
+    if any("load_" in block for block in blocks(page, "python")):
+        return [pytest.mark.real_data]
+    return [pytest.mark.long] if page.name in LONG_PAGES else []
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, marks=marks_of(page), id=page.name) for page in PAGES])
 def test_python_examples_run(page, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
     for block in blocks(page, "python"):
         if "load_" in block:
             request.getfixturevalue("real_data")
-        exec(compile(block, str(page), "exec"), {})
+        with time_by(time.monotonic):  # as for users: nothing here depends on what is found until the limit
+            exec(compile(block, str(page), "exec"), {})
 
 
+@pytest.mark.long
 def test_the_tutorial_runs_and_finds_what_was_planted(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    names = runpy.run_path(str(ROOT / "docs" / "tutorial.py"))
+    with time_by(time.monotonic):  # it limits its path to seconds; what is asserted is found before that
+        names = runpy.run_path(str(ROOT / "docs" / "tutorial.py"))
     assert set(names["suspects"]["sample"].head(2)) == set(names["mislabelled"])
     assert len(names["best"]) == 30
     assert names["result"].consistent

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import cobic
 from oracle import Oracle
-from strategies import TAME, instances, margins
+from strategies import TAME, examples, instances, margins
 from test_constraints import constrained
 
 
@@ -33,7 +33,7 @@ def check(problem, oracle):
         assert not (support & settled.never).any()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data(), instance=instances(values=TAME, max_features=8))
 def test_what_is_settled_holds_for_all_selections_of_the_size(data, instance):
     X, y = instance
@@ -41,7 +41,7 @@ def test_what_is_settled_holds_for_all_selections_of_the_size(data, instance):
     check(cobic.Problem(X, y, alpha, beta), Oracle(X, y, alpha, beta))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(case=constrained())
 def test_it_holds_with_constraints(case):
     X, y, fixed_in, fixed_out, groups = case

@@ -132,6 +132,7 @@ def examples(command, capsys):
     return told[told.index("example: ") + len("example: ") :].strip()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_the_example_of_every_help_text_works(command, capsys, workshop, tmp_path, request):
     example = examples([command] if command else [], capsys)

@@ -13,7 +13,7 @@ from cobic.methods.linearisation import CountRange, Linearisation
 from cobic.search.budget import Budget
 from cobic.search.lp import LpSolver
 from oracle import Oracle
-from strategies import TAME, instances, margins
+from strategies import TAME, examples, instances, margins
 
 TOLERANCE = 1e-7
 
@@ -32,7 +32,7 @@ def fits(program, x):
     return inside.all() and (x >= program.lower - TOLERANCE).all() and (x <= program.upper + TOLERANCE).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data(), instance=instances(values=TAME, max_features=6), at_least=st.integers(0, 4))
 def test_a_selection_is_a_solution_exactly_if_its_margins_are_not_negative(data, instance, at_least):
     X, y = instance
@@ -52,7 +52,7 @@ def test_a_selection_is_a_solution_exactly_if_its_margins_are_not_negative(data,
         np.testing.assert_array_equal(model.selection(model.solution(support)), support)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(instance=instances(values=TAME, max_features=6), price=st.sampled_from([0.3, 1.0, 4.0]))
 def test_with_soft_margins_every_selection_is_a_solution_worth_its_objective(instance, price):
     X, y = instance
@@ -68,7 +68,7 @@ def test_with_soft_margins_every_selection_is_a_solution_worth_its_objective(ins
             assert model.program.gain @ x == pytest.approx(float(objective))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(instance=instances(values=TAME, max_features=5), at_least=st.integers(0, 3))
 def test_a_whole_x_leaves_nothing_open(instance, at_least):
     X, y = instance

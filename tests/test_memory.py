@@ -219,6 +219,7 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
+@pytest.mark.memory
 @pytest.mark.parametrize(("limit", "told"), [(2_200_000_000, "numbers, "), (30 * GB, "cut short")])
 def test_a_file_that_cannot_fit_is_refused_before_it_is_read(tmp_path, limit, told):
     path = tmp_path / "large.npy"
@@ -266,7 +267,7 @@ import sys, numpy as np, cobic
 def kept(word):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(word)) * 1024
 small = cobic.datasets.make_expression(200, seed=1)
-cobic.solve(small.problem(), time_limit=5.0)  # so that libraries are loaded
+cobic.solve(small.problem(), max_programs=50)  # so that libraries are loaded
 if sys.argv[1] == "solve":
     data = cobic.datasets.make_large_expression(50_000, n_samples=200, seed=0)
     estimate = cobic.estimate_memory(data)
@@ -275,7 +276,7 @@ else:
 open("/proc/self/clear_refs", "w").write("5")  # forgets the peak so far
 before = kept("VmRSS")
 if sys.argv[1] == "solve":
-    cobic.solve(data.problem(), time_limit=5.0)
+    cobic.solve(data.problem(), max_programs=100)
     print((kept("VmHWM") - before) / estimate.needed)
 else:
     cobic.read(sys.argv[1])
@@ -283,6 +284,7 @@ else:
 """
 
 
+@pytest.mark.memory
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak is read from /proc")
 @pytest.mark.parametrize(("what", "factor"), [("solve", 3.0), ("npy", 1.5), ("csv", 2.0)])
 def test_estimates_are_near_what_is_measured(tmp_path, what, factor):

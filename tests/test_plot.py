@@ -12,12 +12,12 @@ import cobic
 def solved():
     data = cobic.datasets.make_expression(n_features=120, contaminated=0.05, seed=3)
     problem = cobic.Problem(data.X, np.where(data.y == "A", "$a_1$", "_b"))
-    return problem, cobic.solve(problem, time_limit=10)
+    return problem, cobic.solve(problem)
 
 
 def test_every_picture_is_drawn_on_given_axes(solved):
     problem, result = solved
-    path = cobic.path(problem.matrix, problem.classes[problem.labels], alphas=[0, 10], cv=3, time_limit=5)
+    path = cobic.path(problem.matrix, problem.classes[problem.labels], alphas=[0, 10], cv=3)
     axes = Figure(figsize=(9, 9)).subplots(2, 2).ravel()
     assert cobic.plot.heatmap(problem, result, axes[0]) is axes[0]
     assert cobic.plot.margins(problem, result, axes[1]) is axes[1]

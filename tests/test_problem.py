@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import cobic
 from cobic.errors import InputError
 from oracle import Oracle
-from strategies import instances, margins
+from strategies import examples, instances, margins
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=examples(2000), deadline=None)
 @given(
     data=st.data(),
     instance=instances(),
@@ -74,12 +74,12 @@ def test_values_near_the_largest_float_do_not_overflow():
     assert np.isfinite(problem.margins([True, True, True])).all()
 
 
-def test_the_same_problem_in_every_kind_of_table(as_kind):
+def test_the_same_problem_in_every_kind_of_table(as_any_kind):
     rng = np.random.default_rng(3)
     X = rng.integers(-40, 40, size=(12, 30)).astype(float)
     X[rng.random(X.shape) < 0.3] = 0
     y = np.repeat([0, 1, 2], 4)
-    reference, problem = cobic.Problem(X, y, 0.5, 1.25), cobic.Problem(as_kind(X), y, 0.5, 1.25)
+    reference, problem = cobic.Problem(X, y, 0.5, 1.25), cobic.Problem(as_any_kind(X), y, 0.5, 1.25)
     support = rng.random(30) < 0.8
     np.testing.assert_array_equal(problem.feature_classes, reference.feature_classes)
     np.testing.assert_allclose(problem.margins(support), reference.margins(support), rtol=1e-12, atol=1e-12)

@@ -181,7 +181,7 @@ def test_seven_published_values_are_refuted(real_data):
 @pytest.mark.parametrize(("name", "optimum"), [("khan", 2116), ("sorlie", 440)])
 def test_more_classes_are_solved_and_proven(real_data, name, optimum):
     problem = cobic.datasets.LOADERS[name]().problem()
-    result = cobic.solve(problem, time_limit=60)
+    result = cobic.solve(problem)
     assert (result.status, result.n_selected) == ("optimal", optimum)
     assert cobic.verify(problem, result.certificate).ok
 

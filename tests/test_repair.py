@@ -6,14 +6,14 @@ import cobic
 from cobic.search.budget import Budget
 from cobic.search.repair import _Selection, repair
 from oracle import Oracle
-from strategies import TAME, instances
+from strategies import TAME, examples, instances
 
 
 def unlimited(problem):
     return Budget(None, None, problem.n_features)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(instance=instances(values=TAME, max_features=8))
 def test_what_repair_returns_is_consistent_and_cannot_be_extended(instance):
     X, y = instance

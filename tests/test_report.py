@@ -71,7 +71,7 @@ def unpacked(text, kind):
 def solved():
     data = cobic.datasets.make_expression(n_features=200, contaminated=0.05, seed=3)
     problem = data.problem()
-    return data, problem, cobic.solve(problem, time_limit=20)
+    return data, problem, cobic.solve(problem)
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_harm_is_what_margins_say(kind, beta):
     y = np.arange(24) % (2 if kind == "two" else 3)
     X = rng.normal(5.0, 1.0, (24, 60)) + (y[:, None] == np.arange(60) % (y.max() + 1))
     problem = cobic.Problem(X, y, alpha=0.4, beta=beta, beta_rule="sign-aware", slack_penalty=5.0)
-    result = cobic.solve(problem, time_limit=5)
+    result = cobic.solve(problem)
     harm, margins = views.harm_view(problem, result), problem.margins(result.support)
     assert sorted(harm.features) == np.flatnonzero(~result.support).tolist()
     broken_by = np.zeros(24, dtype=int)
@@ -190,7 +190,7 @@ def test_soft_margins_are_told_as_objective_and_violations():
     y = data.y.copy()
     y[3] = "B"
     problem = cobic.Problem(data.X, y, alpha=60, slack_penalty=0.05, sample_names=data.sample_names)
-    result = cobic.solve(problem, time_limit=5)
+    result = cobic.solve(problem)
     page = Page(render(Story(problem, result)))
     assert f"an objective of {result.objective:.6g}; no selection has an objective above" in page.text
     assert "no selection can keep more" not in page.text
@@ -206,7 +206,7 @@ def test_infeasible_and_unknown_have_a_page():
     assert "There is no selection whose margins could be shown" in page.text
     rng = np.random.default_rng(0)
     noise = cobic.Problem(rng.standard_normal((40, 30)), np.arange(40) % 2, alpha=0.5)
-    unknown = cobic.solve(noise, method="bilevel-vns", criterion="published", time_limit=5)
+    unknown = cobic.solve(noise, method="bilevel-vns", criterion="published")
     if unknown.status == "unknown":
         assert "No consistent selection was found; nothing is proven" in Page(render(Story(noise, unknown))).text
 
@@ -271,7 +271,7 @@ def test_a_result_shows_itself(solved):
 
 def test_write_report_writes_a_file(solved, tmp_path):
     data, problem, result = solved
-    path = cobic.path(data.X, data.y, alphas=[0, 10], cv=3, time_limit=5, feature_names=data.feature_names)
+    path = cobic.path(data.X, data.y, alphas=[0, 10], cv=3, feature_names=data.feature_names)
     cobic.write_report(tmp_path / "report.html", problem, result, path=path, new=data.test)
     page = Page((tmp_path / "report.html").read_text())
     assert path.reason[1:] in page.text
@@ -389,7 +389,7 @@ def test_what_can_be_computed_is_not_read(answer, copied):
 def test_soft_claims_are_checked(answer, tmp_path, capsys):
     out = tmp_path / "soft"
     table = [str(answer / "train.csv"), "--labels", "class", "--alpha", "60", "--slack-penalty", "0.05"]
-    assert main(["select", *table, "--out", str(out), "--time-limit", "5"]) == 0
+    assert main(["select", *table, "--out", str(out)]) == 0
     run = json.loads((out / "run.json").read_text())
     (out / "run.json").write_text(json.dumps({**run, "objective": 29}))
     capsys.readouterr()

@@ -317,6 +317,7 @@ def begun(process, folder, pattern):
 PATH = ["--labels", "class", "--alphas", "0,5,10,15,20,25,30", "--cv", "4", "--time-limit", "0", "--json"]
 
 
+@pytest.mark.resume
 def test_a_killed_path_goes_on_with_the_same_command(table, tmp_path):
     out, plain = tmp_path / "out", tmp_path / "plain"
     ended = subprocess.run(command("path", table, *PATH, "--out", plain), capture_output=True, text=True, check=True)

@@ -13,10 +13,10 @@ from cobic.methods.milp import _cut_off, _HardSearch
 from cobic.methods.relaxation import Relaxation
 from cobic.search.budget import Budget
 from oracle import Oracle
-from strategies import TAME, instances, margins
+from strategies import TAME, examples, instances, margins
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(data=st.data(), instance=instances(values=TAME, max_features=7), warm=st.booleans())
 def test_milp_proves_the_optimum_of_brute_force_and_of_certified(data, instance, warm):
     X, y = instance
@@ -29,7 +29,7 @@ def test_milp_proves_the_optimum_of_brute_force_and_of_certified(data, instance,
     assert result.n_selected == best
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(instance=instances(values=TAME, max_features=6), price=st.sampled_from([0.3, 1.0, 4.0]), warm=st.booleans())
 def test_milp_with_soft_margins_proves_the_best_objective(instance, price, warm):
     X, y = instance
@@ -44,7 +44,7 @@ def test_milp_with_soft_margins_proves_the_best_objective(instance, price, warm)
     assert result.objective_bound >= float(best) - 1e-5
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data(), instance=instances(values=TAME, max_features=6))
 def test_milp_keeps_groups_together(data, instance):
     X, y = instance
@@ -68,7 +68,7 @@ def test_a_cut_takes_away_one_selection():
             assert (lower[0] <= row <= upper[0]) == (chosen != gone)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data(), instance=instances(values=TAME, max_features=7))
 def test_tightened_ranges_hold_every_selection_that_is_as_good(data, instance):
     X, y = instance
@@ -182,7 +182,7 @@ def test_sequential_lp_asks_for_more_until_its_rounding_is_consistent(seed):
 @pytest.mark.parametrize("margin", [{}, {"beta": 1.1}], ids=["alpha 0", "beta 1.1"])
 def test_sequential_binary_reaches_a_consistent_selection_of_golub(golub, margin):
     problem = golub.problem(**margin)
-    result = cobic.solve(problem, method="sequential-binary", time_limit=120, program_seconds=60)
+    result = cobic.solve(problem, method="sequential-binary", program_seconds=600)
     assert result.status == "feasible"
     assert problem.is_consistent(result.support)
     assert result.n_selected >= 0.99 * cobic.solve(problem).n_selected

@@ -18,7 +18,7 @@ from cobic.certified.programs import FeaturePrograms, round_to_counts
 from cobic.search.budget import Budget, Incumbent
 from cobic.search.repair import climb_in_batches
 from oracle import Oracle
-from strategies import TAME, instances, margins
+from strategies import TAME, examples, instances, margins
 from test_constraints import constrained
 from test_soft import PRICES, check_against_brute_force
 
@@ -43,7 +43,7 @@ def as_if_large(monkeypatch):
     monkeypatch.setattr("cobic.search.repair._LARGE", 0)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
 @given(data=st.data(), instance=instances(values=TAME, max_features=7), price=PRICES)
 def test_what_large_data_take_leads_to_the_optimum_of_brute_force(as_if_large, data, instance, price):
     X, y = instance
@@ -51,7 +51,7 @@ def test_what_large_data_take_leads_to_the_optimum_of_brute_force(as_if_large, d
     check_against_brute_force(X, y, price, alpha=alpha, beta=beta)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
 @given(case=constrained(), price=PRICES)
 def test_it_does_with_constraints(as_if_large, case, price):
     X, y, fixed_in, fixed_out, groups = case
@@ -124,7 +124,7 @@ def test_features_moved_in_batches_raise_the_objective(noisy):
     assert noisy.objective(better) > noisy.objective(everything) + 0.1
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(data=st.data(), size=st.integers(1, 80), block=st.integers(2, 9), slope=st.floats(-2, 0))
 def test_maxima_over_ranges_are_those_of_every_range(data, size, block, slope):
     means = np.array(data.draw(st.lists(st.integers(-50, 50), min_size=size, max_size=size)), dtype=float)
@@ -178,10 +178,11 @@ def large_expression():
     return cobic.Problem(data.X, data.y)
 
 
+@pytest.mark.memory
 def test_wide_data_are_nearly_closed_with_little_memory(large_expression):
     size = large_expression.matrix.nbytes
     tracemalloc.start()
-    result = cobic.solve(large_expression, time_limit=60.0, max_programs=200)
+    result = cobic.solve(large_expression, max_programs=200)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert large_expression.n_features - result.upper_bound > 100
@@ -197,7 +198,7 @@ def begin_with_part(monkeypatch):
     monkeypatch.setattr(coarse, "_SHARE", 2)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
 @given(data=st.data(), instance=instances(values=TAME, max_features=8))
 def test_beginning_with_a_part_of_the_features_leads_to_the_optimum(begin_with_part, data, instance):
     X, y = instance
@@ -218,7 +219,7 @@ def test_a_part_of_the_features_is_taken_evenly(large_expression):
 
 def test_progress_of_the_part_is_not_told(large_expression):
     told = []
-    cobic.solve(large_expression, time_limit=20.0, max_programs=60, on_progress=told.append)
+    cobic.solve(large_expression, max_programs=60, on_progress=told.append)
     bounds_told = [event.upper_bound for event in told]
     assert bounds_told == sorted(bounds_told, reverse=True)
     assert min(bounds_told) > 190_000
@@ -231,7 +232,7 @@ def many_classes(request):
 
 
 def test_many_classes_end_with_a_selection_and_a_bound(many_classes):
-    result = cobic.solve(many_classes, time_limit=20.0)
+    result = cobic.solve(many_classes, max_programs=300)
     assert many_classes.is_consistent(result.support)
     assert result.n_selected >= 0.85 * many_classes.n_features
     assert result.upper_bound < many_classes.n_features
@@ -241,12 +242,12 @@ def test_many_classes_end_with_a_selection_and_a_bound(many_classes):
 def test_branching_over_counts_has_an_end(many_classes, monkeypatch):
     monkeypatch.setattr(branching, "_MANY_NODES", 10)
     monkeypatch.setattr(branching, "_FEW_NODES", 5)
-    result = cobic.solve(many_classes, time_limit=20.0, max_programs=300)
+    result = cobic.solve(many_classes, max_programs=300)
     assert result.n_selected > 0
     assert cobic.verify(many_classes, result.certificate).ok
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
 @given(data=st.data(), instance=instances(values=TAME, max_features=8))
 def test_beginning_at_counts_that_can_be_reached_leads_to_the_optimum(monkeypatch, data, instance):
     monkeypatch.setattr(search, "_FEW_CLASSES", 1)
@@ -272,6 +273,7 @@ def test_a_tree_that_would_gather_too_much_is_not_begun(expression, monkeypatch)
     assert budget.lps == before
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("soft_margins", [False, True], ids=["hard", "soft"])
 @pytest.mark.parametrize("suffix", ["zarr", "h5ad"])
 def test_a_file_of_many_tiles_gives_the_answer_of_memory_bit_for_bit(suffix, soft_margins, tmp_path):
@@ -283,7 +285,7 @@ def test_a_file_of_many_tiles_gives_the_answer_of_memory_bit_for_bit(suffix, sof
     answers = []
     for data in (in_memory, on_disk):
         problem = cobic.Problem(data.X, data.y, **choices)
-        answers.append(cobic.solve(problem, time_limit=None, max_programs=40))
+        answers.append(cobic.solve(problem, max_programs=40))
     assert str(tmp_path) in cobic.Problem(on_disk.X, on_disk.y).matrix.kind
     assert answers[0].certificate == answers[1].certificate
     assert answers[0].history[-1].lps == answers[1].history[-1].lps
@@ -295,7 +297,7 @@ def test_more_classes_than_the_relaxation_has_features():
     rng = np.random.default_rng(3)
     for _ in range(20):
         X, y = rng.integers(-4, 5, (7, 14)).astype(float), np.arange(7)
-        result = cobic.solve(cobic.Problem(X, y), time_limit=10.0)
+        result = cobic.solve(cobic.Problem(X, y), max_programs=2000)
         assert result.status in ("optimal", "feasible", "infeasible")
         assert result.upper_bound >= result.n_selected
 

@@ -18,6 +18,7 @@ from cobic.problem import Problem
 from cobic.search.result import Progress
 
 OnProgress = Callable[[Progress], None]
+Clock = Callable[[], float]
 
 _NO_TIME = 1e-9
 
@@ -29,11 +30,19 @@ class Budget:
     second Ctrl-C interrupts as usual. Outside the main thread, where Python delivers no signals, only the time counts.
     """
 
-    def __init__(self, time_limit: float | None, on_progress: OnProgress | None, upper_bound: int) -> None:
+    def __init__(
+        self,
+        time_limit: float | None,
+        on_progress: OnProgress | None,
+        upper_bound: int,
+        *,
+        clock: Clock = time.monotonic,
+    ) -> None:
         if time_limit is not None and not (is_number(time_limit) and time_limit > 0):
             message = f"time_limit is {time_limit!r}: give a number of seconds above 0, or None for no limit"
             raise InputError(message)
-        self._started = time.monotonic()
+        self._clock = clock
+        self._started = clock()
         self._deadline = self._started + time_limit if time_limit is not None else math.inf
         self._on_progress = on_progress
         self._interrupted = self._waits = False
@@ -49,12 +58,12 @@ class Budget:
     @property
     def elapsed(self) -> float:
         """Seconds since the start."""
-        return time.monotonic() - self._started
+        return self._clock() - self._started
 
     @property
     def remaining(self) -> float:
         """Seconds until the time limit; infinite if there is none."""
-        return self._deadline - time.monotonic()
+        return self._deadline - self._clock()
 
     @property
     def ends_at(self) -> float | None:
@@ -71,7 +80,7 @@ class Budget:
         """Tell whether the method must stop now; remembered as `stopped_by`."""
         if self._interrupted:
             self.stopped_by = "interrupt"
-        elif self.stopped_by is None and time.monotonic() >= self._deadline:
+        elif self.stopped_by is None and self._clock() >= self._deadline:
             self.stopped_by = "time limit"
         return self.stopped_by is not None
 
@@ -152,7 +161,7 @@ class _SilentBudget(Budget):
     """A budget that tells nobody."""
 
     def __init__(self, whole: Budget) -> None:
-        super().__init__(None, None, 0)
+        super().__init__(None, None, 0, clock=whole._clock)
         self._whole, self._spent_before = whole, whole.lps
 
     def exhausted(self) -> bool:
