@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cobic
-from cobic.certified import soft
 from cobic.certified.bundle import Bundle
+from cobic.certified.effort import Effort
 from cobic.search.budget import Budget
 from cobic.search.lp import LpSolver
 from cobic.search.program import LinearProgram
@@ -27,29 +27,29 @@ def no_limit(problem):
     return Budget(None, None, problem.n_features)
 
 
-@pytest.fixture(params=["features first", "a look at a time"])
-def otherwise(request, monkeypatch):
-    """Features are decided on before counts are, or boxes are put back after every look."""
-    if request.param == "features first":
-        monkeypatch.setattr(soft, "_MIXED", np.inf)
-        monkeypatch.setattr(soft, "_FRACTIONAL", 0.0)
-    else:
-        monkeypatch.setattr(soft, "_LOOKS_AT_A_TIME", 1)
+# Features are decided on before counts are, or boxes are put back after every look.
+OTHERWISE = pytest.mark.parametrize(
+    "effort",
+    [Effort(mixed=np.inf, no_share=0.0), Effort(looks_at_a_time=1)],
+    ids=["features first", "a look at a time"],
+)
 
 
+@OTHERWISE
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=UNHURRIED)
 @given(data=st.data(), instance=instances(values=TAME, max_features=7), price=PRICES)
-def test_boxes_lead_to_the_optimum_of_brute_force(otherwise, data, instance, price):
+def test_boxes_lead_to_the_optimum_of_brute_force(effort, data, instance, price):
     X, y = instance
     alpha, beta = data.draw(margins(len(y)))
-    check_against_brute_force(X, y, price, alpha=alpha, beta=beta)
+    check_against_brute_force(X, y, price, effort, alpha=alpha, beta=beta)
 
 
+@OTHERWISE
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=UNHURRIED)
 @given(case=constrained(), price=PRICES)
-def test_they_do_with_constraints(otherwise, case, price):
+def test_they_do_with_constraints(effort, case, price):
     X, y, fixed_in, fixed_out, groups = case
-    check_against_brute_force(X, y, price, fixed_in=fixed_in, fixed_out=fixed_out, groups=groups)
+    check_against_brute_force(X, y, price, effort, fixed_in=fixed_in, fixed_out=fixed_out, groups=groups)
 
 
 def least_bound(problem, low, high):

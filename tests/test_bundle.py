@@ -10,15 +10,15 @@ from scipy.optimize import linprog
 
 import cobic
 from cobic.certified import bundle as engine
-from cobic.certified import looks, search
 from cobic.certified.bundle import Bundle, whole_numbers
-from cobic.certified.coarse import quiet
+from cobic.certified.effort import Effort
+from cobic.certified.emptiness import Emptiness
 from cobic.certified.looks import Everything, Window, largest
 from cobic.certified.margins import largest_margin
 from cobic.certified.newton import LevelProjection, best_weights, projected
 from cobic.certified.programs import FeaturePrograms, round_to_counts
 from cobic.certified.quadratic import Admissible, least_of_model, nearest_below
-from cobic.certified.search import CertifiedSearch
+from cobic.certified.selections import more_even
 from cobic.certified.swaps import Swaps
 from cobic.search.budget import Budget
 from oracle import Oracle
@@ -290,16 +290,14 @@ def test_the_largest_are_the_first_of_a_stable_sort(values, data):
     np.testing.assert_array_equal(largest(np.array(values, dtype=float), count), np.sort(wanted))
 
 
-def test_through_windows_the_answer_is_that_of_looks_at_everything(monkeypatch):
+def test_through_windows_the_answer_is_that_of_looks_at_everything():
     data = cobic.datasets.make_large_expression(3_000, n_samples=30, seed=1)
     problem = cobic.Problem(data.X, data.y)
     counts = problem.feature_class_sizes - 40
     close = lambda value, model, _: value - model <= 1e-5 * abs(value)  # noqa: E731
     whole = Bundle(problem, no_limit(problem)).minimise(counts, counts, close)
-    monkeypatch.setattr(looks, "_FEW_CELLS", 0)
-    monkeypatch.setattr(looks, "_WINDOW_CELLS", 30 * 300)
-    monkeypatch.setattr(looks, "_LEAST_WINDOW", 1)
-    relaxation = Bundle(problem, no_limit(problem))
+    small_windows = Effort(complete_window_cells=0, window_cells=30 * 300, least_window=1)
+    relaxation = Bundle(problem, no_limit(problem), small_windows)
     part = relaxation.minimise(counts, counts, close)
     assert not relaxation.window.is_complete
     assert part.value == pytest.approx(whole.value, rel=1e-4)
@@ -352,13 +350,12 @@ def test_exchanges_keep_the_classes_and_end_with_positive_margins():
 @settings(max_examples=examples(80), deadline=None, suppress_health_check=SLOW)
 @given(data=st.data(), instance=instances(values=TAME, max_features=8))
 def test_deciding_on_features_before_counts_agrees_with_brute_force(data, instance, monkeypatch):
-    _decide_features_before_counts(monkeypatch)
-    monkeypatch.setattr(search, "_MOST_EFFORT", 3)
+    _grow_no_trees(monkeypatch)
     X, y = instance
     alpha, beta = data.draw(margins(len(y)))
     problem = cobic.Problem(X, y, alpha, beta)
     best = Oracle(X, y, alpha, beta, "first", "published").optimum()
-    result = cobic.solve(problem, target_gap=0)
+    result = cobic.solve(problem, target_gap=0, effort=Effort(giant=0.0, rounds=3))
     assert result.n_selected <= best <= result.upper_bound
     checked = cobic.verify(problem, json.loads(json.dumps(result.certificate)))
     assert checked.ok, checked.reason
@@ -366,22 +363,21 @@ def test_deciding_on_features_before_counts_agrees_with_brute_force(data, instan
 
 
 def test_proofs_that_decide_features_before_counts_are_accepted(monkeypatch):
-    _decide_features_before_counts(monkeypatch)
+    _grow_no_trees(monkeypatch)
     begun = []
     for seed in (9, 70, 71, 78, 111, 142, 217):
         rng, y = np.random.default_rng(seed), np.repeat([0, 1], 5)
         problem = cobic.Problem(rng.standard_normal((10, 14)).round(2) + 0.8 * (np.arange(14) % 2 == y[:, None]), y)
-        result = cobic.solve(problem, target_gap=0, max_programs=3000)
+        result = cobic.solve(problem, target_gap=0, max_programs=3000, effort=Effort(giant=0.0))
         checked = cobic.verify(problem, json.loads(json.dumps(result.certificate)))
         assert checked.ok, checked.reason
         begun.append(result.certificate["tree"][0])
     assert any(token[0] == "feature" for token in begun)
 
 
-def _decide_features_before_counts(monkeypatch):
-    """Every fractional feature counts as a giant, and no tree is grown at single counts."""
-    monkeypatch.setattr(search, "GIANT", 0.0)
-    monkeypatch.setattr(CertifiedSearch, "_close", lambda *_: None)
+def _grow_no_trees(monkeypatch):
+    """No tree is grown at single counts; with giants of size 0 every fractional feature counts as one."""
+    monkeypatch.setattr(Emptiness, "_close", lambda *_: None)
 
 
 def test_a_problem_with_a_feature_decided_differs_in_nothing_else(expression):
@@ -409,16 +405,16 @@ def test_a_search_ends_when_it_is_as_close_as_asked_for_and_says_so():
     assert cobic.verify(problem, roughly.certificate).ok
 
 
-def test_it_gives_up_when_nothing_comes_of_it(monkeypatch):
-    monkeypatch.setattr(search, "_PATIENCE", -10_000)
+def test_it_gives_up_when_nothing_comes_of_it():
+    impatient = Effort(patience=-10_000)
     data = cobic.datasets.make_expression(n_features=300, class_sizes=(30, 30), contaminated=0.15, seed=4)
     problem = data.problem()
-    soon = cobic.solve(problem)
+    soon = cobic.solve(problem, effort=impatient)
     assert soon.n_selected > 0
     assert soon.gap > 0
     assert "nothing for long" in soon.reason
     assert cobic.verify(problem, soon.certificate).ok
-    patient = cobic.solve(problem, target_gap=0, max_programs=soon.lps + 300)
+    patient = cobic.solve(problem, target_gap=0, max_programs=soon.lps + 300, effort=impatient)
     assert patient.lps > soon.lps
     assert patient.gap <= soon.gap
 
@@ -445,22 +441,18 @@ def test_a_margin_is_found_where_a_small_selection_bears_it(expression, share):
 def test_counts_are_made_even_only_as_far_as_required_features_allow(expression):
     required = expression.features_of_class[0][:-2]
     problem = cobic.Problem(expression.matrix.columns(np.arange(400)), expression.labels, fixed_in=required)
-    search_ = CertifiedSearch(problem, *quiet(problem, no_limit(problem)), np.random.default_rng(0), max_programs=1)
     counts = np.array([required.size + 1, 3, 4])
     for _ in range(3):
-        counts = search_._more_even(counts)
+        counts = more_even(problem, counts)
         assert (counts >= problem.required_sizes).all()
     assert counts[0] == required.size
 
 
 def test_counts_are_made_even_within_what_the_classes_have(expression):
-    search_ = CertifiedSearch(
-        expression, *quiet(expression, no_limit(expression)), np.random.default_rng(0), max_programs=1
-    )
     sizes = expression.feature_class_sizes
     counts = np.array([sizes[0], 3, 1])
     for _ in range(1000):
-        after = search_._more_even(counts)
+        after = more_even(expression, counts)
         assert after.sum() == counts.sum()
         assert (after <= sizes).all()
         assert after.min() >= counts.min() >= 1

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cobic
-from cobic.certified import bounds, branching, class_pieces, coarse, columns, looks, search
+from cobic.certified import bounds, branching, coarse
 from cobic.certified.bounds import Cut, RangeMaxima
 from cobic.certified.bundle import Bundle
-from cobic.certified.columns import ColumnSearch
+from cobic.certified.effort import Effort
+from cobic.certified.feature_search import FeatureSearch
 from cobic.certified.programs import FeaturePrograms, round_to_counts
 from cobic.search.budget import Budget, Incumbent
 from cobic.search.repair import climb_in_batches
@@ -37,10 +38,8 @@ def programs(problem, budget=None):
 @pytest.fixture
 def as_if_large(monkeypatch):
     """Looks at everything, few pieces, and features moved in batches, however small the data are."""
-    monkeypatch.setattr(looks, "_FEW_CELLS", 0)
-    monkeypatch.setattr(class_pieces, "_FEWEST", 2)
-    monkeypatch.setattr(class_pieces, "_MOST", 2)
     monkeypatch.setattr("cobic.search.repair._LARGE", 0)
+    return Effort(complete_window_cells=0, fewest_class_pieces=2, most_class_pieces=2)
 
 
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
@@ -48,14 +47,14 @@ def as_if_large(monkeypatch):
 def test_what_large_data_take_leads_to_the_optimum_of_brute_force(as_if_large, data, instance, price):
     X, y = instance
     alpha, beta = data.draw(margins(len(y)))
-    check_against_brute_force(X, y, price, alpha=alpha, beta=beta)
+    check_against_brute_force(X, y, price, as_if_large, alpha=alpha, beta=beta)
 
 
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
 @given(case=constrained(), price=PRICES)
 def test_it_does_with_constraints(as_if_large, case, price):
     X, y, fixed_in, fixed_out, groups = case
-    check_against_brute_force(X, y, price, fixed_in=fixed_in, fixed_out=fixed_out, groups=groups)
+    check_against_brute_force(X, y, price, as_if_large, fixed_in=fixed_in, fixed_out=fixed_out, groups=groups)
 
 
 @pytest.fixture(scope="module", params=[(2, 1.0), (5, 0.3)], ids=["dense, 2 classes", "sparse, 5 classes"])
@@ -191,21 +190,15 @@ def test_wide_data_are_nearly_closed_with_little_memory(large_expression):
     assert peak < 3 * size  # of 40 samples; an array with a number per feature is a twentieth of the matrix
 
 
-@pytest.fixture
-def begin_with_part(monkeypatch):
-    monkeypatch.setattr(coarse, "_LEAST_FEATURES", 1)
-    monkeypatch.setattr(coarse, "_PER_SAMPLE", 0)
-    monkeypatch.setattr(coarse, "_SHARE", 2)
-
-
-@settings(max_examples=examples(200), deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=SLOW)
 @given(data=st.data(), instance=instances(values=TAME, max_features=8))
-def test_beginning_with_a_part_of_the_features_leads_to_the_optimum(begin_with_part, data, instance):
+def test_beginning_with_a_part_of_the_features_leads_to_the_optimum(data, instance):
     X, y = instance
     alpha, beta = data.draw(margins(len(y)))
     problem = cobic.Problem(X, y, alpha, beta)
     best = Oracle(X, y, alpha, beta).optimum()
-    result = cobic.solve(problem)
+    begin_with_part = Effort(least_features_of_part=1, features_per_sample_of_part=0, one_of=2)
+    result = cobic.solve(problem, effort=begin_with_part)
     assert (result.n_selected, result.upper_bound) == (best, best)
     assert cobic.verify(problem, json.loads(json.dumps(result.certificate))).ok
 
@@ -239,34 +232,29 @@ def test_many_classes_end_with_a_selection_and_a_bound(many_classes):
     assert cobic.verify(many_classes, result.certificate).ok
 
 
-def test_branching_over_counts_has_an_end(many_classes, monkeypatch):
-    monkeypatch.setattr(branching, "_MANY_NODES", 10)
-    monkeypatch.setattr(branching, "_FEW_NODES", 5)
-    result = cobic.solve(many_classes, max_programs=300)
+def test_branching_over_counts_has_an_end(many_classes):
+    result = cobic.solve(many_classes, max_programs=300, effort=Effort(many_nodes=10, few_nodes=5))
     assert result.n_selected > 0
     assert cobic.verify(many_classes, result.certificate).ok
 
 
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=[*SLOW, HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=SLOW)
 @given(data=st.data(), instance=instances(values=TAME, max_features=8))
-def test_beginning_at_counts_that_can_be_reached_leads_to_the_optimum(monkeypatch, data, instance):
-    monkeypatch.setattr(search, "_FEW_CLASSES", 1)
-    monkeypatch.setattr("cobic.methods.certified._DENSE_CELLS", 0)
+def test_beginning_at_counts_that_can_be_reached_leads_to_the_optimum(data, instance):
     X, y = instance
     alpha, beta = data.draw(margins(len(y)))
     best = Oracle(X, y, alpha, beta).optimum()
-    result = cobic.solve(cobic.Problem(X, y, alpha, beta))
+    result = cobic.solve(cobic.Problem(X, y, alpha, beta), effort=Effort(few_classes=1, starting_cells=0))
     assert (result.n_selected, result.upper_bound) == (best, best)
 
 
-def test_a_tree_that_would_gather_too_much_is_not_begun(expression, monkeypatch):
-    monkeypatch.setattr(columns, "_LARGEST", 10)
+def test_a_tree_that_would_gather_too_much_is_not_begun(expression):
     problem = expression.problem()
     budget = no_limit(problem)
     relaxation = programs(problem, budget)
     point = relaxation.solve(problem.feature_class_sizes - 30, closely=True)
     before = budget.lps
-    search_ = ColumnSearch(problem, relaxation, budget, Incumbent(problem, budget), [])
+    search_ = FeatureSearch(problem, relaxation, budget, Incumbent(problem, budget), [], Effort(tree_cells=10))
     base = round_to_counts(problem, point.mixture.x, point.counts)
     assert not search_.dive(point, base, 100, 50, 0, np.random.default_rng(0))
     assert search_.close(point, 50) is None

@@ -32,13 +32,13 @@ def test_constraints_and_soft_margins_go_together(case, price):
     check_against_brute_force(X, y, price, fixed_in=fixed_in, fixed_out=fixed_out, groups=groups)
 
 
-def check_against_brute_force(X, y, price, **choices):
+def check_against_brute_force(X, y, price, effort=None, **choices):
     try:
         problem = cobic.Problem(X, y, slack_penalty=price, **choices)
     except cobic.InputError:
         return
     best = Oracle(X, y, **choices).soft_optimum(price)
-    result = cobic.solve(problem, target_gap=0.0, max_programs=20_000)
+    result = cobic.solve(problem, target_gap=0.0, max_programs=20_000, effort=effort)
     checked = cobic.verify(problem, json.loads(json.dumps(result.certificate)))
     assert checked.ok, checked.reason
     if best is None:

@@ -31,13 +31,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from cobic.certified.certificate import Multipliers
+from cobic.certified.proof import Multipliers
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
-PRECISION = 1 << 30
-_FEW_COUNTS = 1 << 15
-_BLOCK = 256
+PRECISION = 1 << 30  # of the largest multiplier: what is lost by rounding them is less than what one feature does
+# How a table of maxima is laid out, which no answer depends on: counts up to which it holds all of them (4 MB), and how
+# many are taken together where there are more.
+_FEW_COUNTS, _BLOCK = 1 << 15, 256
+_NEARBY = 2  # counts on each side at which a slope is measured: it is that of a step function
+_OPERATIONS = 24  # additions and multiplications that a bound is put together with, apart from its sums
+_CAUTION = 8  # times what can be proven
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -142,7 +146,7 @@ class Cut:
             return -1.0  # then P_r(n) − σ n is what a class adds to the objective
         slopes = []
         for means, n in zip(self._means, at, strict=True):
-            low, high = max(1, int(n) - 2), min(means.size, int(n) + 2)
+            low, high = max(1, int(n) - _NEARBY), min(means.size, int(n) + _NEARBY)
             slopes.append((means[high - 1] - means[low - 1]) / max(1, high - low))
         slope = float(np.mean(slopes))
         return min(slope, 0.0) if np.isfinite(slope) else 0.0
@@ -158,11 +162,11 @@ def rounding_error(problem: Problem, multipliers: Floats) -> float:
     if not multipliers.any() and not problem.soft:
         return np.inf  # λ = 0 proves nothing, whatever v says
     terms = problem.n_samples + 2 * problem.n_features + problem.comparisons.other.shape[1]
-    terms += 2 * problem.n_classes + 24
+    terms += 2 * problem.n_classes + _OPERATIONS
     size = float((multipliers * (1.0 + problem.comparisons.factor)).sum(axis=1) @ problem.row_scale())
     offset = float(multipliers.sum(axis=1) @ problem.alpha)
     counted = problem.n_features if problem.soft else 0
-    return float(8 * _EPS * (terms * (size + offset + counted)))
+    return float(_CAUTION * _EPS * (terms * (size + offset + counted)))
 
 
 def multiplier_unit(problem: Problem) -> float:

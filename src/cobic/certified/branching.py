@@ -12,17 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cobic.certified.bounds import Cut
+from cobic.certified.boxes import cut_to_total
 from cobic.certified.bundle import Relaxed
+from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.programs import FeaturePrograms
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 from cobic.search.budget import Budget
-
-_FEW_NODES = 400
-_MANY_NODES = 20_000
-_MANY_FEATURES = 20_000
-_SMALL_PARTS = 4096
-_FAR, _LATEST = 0.02, 10  # of the features: then not the last multipliers are the best to begin with, but one of these
 
 
 @dataclass
@@ -55,8 +51,8 @@ class Slice:
 class Brancher:
     """Settles one slice after another; the cuts found for one serve all."""
 
-    def __init__(self, problem: Problem, relaxation: FeaturePrograms, budget: Budget) -> None:
-        self._problem, self._relaxation, self._budget = problem, relaxation, budget
+    def __init__(self, problem: Problem, relaxation: FeaturePrograms, budget: Budget, effort: Effort = DEFAULT) -> None:
+        self._problem, self._relaxation, self._budget, self._effort = problem, relaxation, budget, effort
         self.sizes, self.least = problem.feature_class_sizes, np.maximum(problem.required_sizes, 1)
         self.cuts: list[Cut] = []
 
@@ -66,7 +62,7 @@ class Brancher:
         if work.boxes.size and not self._visit(work, self.nearest(total, near)):
             return work.slice
         while work.boxes.size and len(work.slice.open_points) <= max_open:
-            if self._budget.exhausted() or len(work.slice.nodes) > _MANY_NODES:
+            if self._budget.exhausted() or len(work.slice.nodes) > self._effort.many_nodes:
                 return work.slice
             points = work.points()
             unsettled = ~(work.excluded_points(points) | work.known_open(points))
@@ -121,7 +117,7 @@ class Brancher:
 
     def _some(self, n: int, cls: int) -> int:
         """A small part of the features of a class that can go."""
-        return min(1 + n // _SMALL_PARTS, n - int(self.least[cls]))
+        return min(1 + n // self._effort.small_parts, n - int(self.least[cls]))
 
     def _help(self, cut: Cut, cls: int, n: int) -> float:
         """By how much v grows with each feature less in a class; −∞ if it cannot have fewer."""
@@ -133,20 +129,20 @@ class Brancher:
 
     def release(self, cut: Cut, total: int) -> None:
         """Give back what a cut holds besides what is likely to be asked about a total, where that is much."""
-        if self._problem.n_features > _MANY_FEATURES:
+        if self._problem.n_features > self._effort.many_features:
             cut.release(self._likely_least(total))
 
     def _likely_least(self, total: int) -> Integers:
         """Counts below which there is nothing of interest, unless far more features go than a total lets go."""
         others = self.sizes.sum() - self.sizes
         gone = int(self.sizes.sum()) - total
-        least: Integers = np.maximum(self.least, total - 2 * gone - _MANY_FEATURES - others)
+        least: Integers = np.maximum(self.least, total - 2 * gone - self._effort.many_features - others)
         return least
 
     def _excludes(self, total: int, *, or_more: bool) -> bool:
         """Whether the multipliers at hand exclude a total, as far as a few splits show."""
         work = _Work(self, total, or_more=or_more)
-        while work.boxes.size and len(work.slice.nodes) < _FEW_NODES and not self._budget.exhausted():
+        while work.boxes.size and len(work.slice.nodes) < self._effort.few_nodes and not self._budget.exhausted():
             points = work.points()
             if (work.low == work.high).all(axis=1).any() or not work.excluded_points(points).all():
                 return False
@@ -155,8 +151,8 @@ class Brancher:
 
     def _visit(self, work: "_Work", point: Integers) -> bool:
         """Solve the relaxation at a point; False if the budget ran out."""
-        if self._relaxation.moved(point) > _FAR:
-            known = [cut for cut in self.cuts[-_LATEST:] if cut.size and cut.reaches(point)]
+        if self._relaxation.moved(point) > self._effort.far:
+            known = [cut for cut in self.cuts[-self._effort.latest_cuts :] if cut.size and cut.reaches(point)]
             if known:
                 best = min(known, key=lambda cut: float(cut.values(point[None, :])[0]) / cut.size)
                 self._relaxation.start_from(best.multipliers)
@@ -178,10 +174,13 @@ class _Work:
         self._cuts = brancher.cuts
         self.slice = Slice(total, or_more, [Node()])
         self._open: dict[tuple[int, ...], int] = {}
-        low, high, alive = _tightened(brancher.least[None, :], brancher.sizes[None, :], self.slice)
-        self.low, self.high = low[alive], high[alive]
-        self.boxes: Integers = np.zeros(int(alive.sum()), dtype=np.int64)
-        self.bounds: Floats = np.full(self.boxes.size, np.inf)
+        self._take(np.zeros(1, dtype=np.int64), brancher.least[None, :], brancher.sizes[None, :])
+
+    def _take(self, boxes: Integers, low: Integers, high: Integers) -> None:
+        """Take the boxes in which the total leaves something, and settle those that a cut excludes already."""
+        self.low, self.high = cut_to_total(low, high, self.slice.total, or_more=self.slice.or_more)
+        self.boxes, self.bounds = boxes, np.full(boxes.size, np.inf)
+        self._keep(np.asarray((self.low <= self.high).all(axis=1)))
         for cut in range(len(self._cuts)):
             self.apply(cut)
 
@@ -252,22 +251,8 @@ class _Work:
         left_high[each, cls], right_low[each, cls] = at, at + 1
         low = np.stack([low, right_low], axis=1).reshape(-1, low.shape[1])
         high = np.stack([left_high, high], axis=1).reshape(-1, high.shape[1])
-        self.low, self.high, alive = _tightened(low, high, self.slice)
-        self.boxes = first + np.arange(low.shape[0])
-        self.bounds = np.full(self.boxes.size, np.inf)
-        self._keep(alive)
-        for cut in range(len(self._cuts)):
-            self.apply(cut)
+        self._take(first + np.arange(low.shape[0]), low, high)
 
     def _keep(self, which: Bools) -> None:
         self.low, self.high = self.low[which], self.high[which]
         self.boxes, self.bounds = self.boxes[which], self.bounds[which]
-
-
-def _tightened(low: Integers, high: Integers, slice_: Slice) -> tuple[Integers, Integers, Bools]:
-    """Boxes cut down to what the total allows, and which of them are not empty."""
-    others_high = high.sum(axis=1, keepdims=True) - high
-    others_low = low.sum(axis=1, keepdims=True) - low
-    new_low = np.maximum(low, slice_.total - others_high)
-    new_high = high if slice_.or_more else np.minimum(high, slice_.total - others_low)
-    return new_low, new_high, (new_low <= new_high).all(axis=1)

@@ -24,20 +24,12 @@ import numpy as np
 
 from cobic.certified.bounds import PRECISION, Cut
 from cobic.certified.class_pieces import ClassPieces
+from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.looks import Everything, Look, Window
 from cobic.certified.pieces import FINEST, Mixture, Model, Pieces
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 from cobic.search.budget import Budget
-
-_LOOKS = 300
-_CLOSE = 1e-3  # of the value
-CLOSENESS = 2e-5  # a fifth of the gap of 10⁻⁴ at which a search may end
-_PART_OF_A_FEATURE = 0.25
-_FIRM = 0.3  # of the value: a mixture with a smaller margin is hard to round
-_SHARP, _PATIENCE = 0.5, 40  # of the value that excludes some counts, and looks spent on it once they are excluded
-_LEAST_PROGRESS = 0.1  # of the distance that is left: what a window must bring
-_LOOKS_AT_EVERYTHING = 4  # where it does not
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +47,7 @@ class Relaxed:
     mixture: "Mixture"  # the fractional selection
 
 
+_NOTHING = 1e-200  # multipliers that are all below stand for none: their factor would overflow
 Enough = Callable[[float, float, float], bool]
 Box = tuple[Integers, Integers]
 
@@ -62,14 +55,14 @@ Box = tuple[Integers, Integers]
 class Bundle:
     """Minimises the bound over one box of counts after another; what was met before serves again."""
 
-    def __init__(self, problem: Problem, budget: Budget) -> None:
-        self._problem, self._budget, self.closeness = problem, budget, CLOSENESS
-        self._everything = Everything(problem)
-        self._window_size = Window.size_for(problem)
-        complete = self._window_size == problem.n_features
-        self._window = Window(problem, None, self._window_size) if complete else None
+    def __init__(self, problem: Problem, budget: Budget, effort: Effort = DEFAULT) -> None:
+        self._problem, self._budget, self.effort = problem, budget, effort
+        self.closeness = effort.close
+        self._everything = Everything(problem, None, effort)
+        self._window_size = Window.size_for(problem, effort)
+        self._window = Window(problem, None, self._window_size, effort) if self.is_small else None
         self._seen: Look | None = None
-        self.pieces = ClassPieces(problem) if problem.soft else Pieces(problem)
+        self.pieces = ClassPieces(problem, effort) if problem.soft else Pieces(problem, effort)
         self._multipliers: Floats | None = None
         self.is_close, self.floor = False, -np.inf
 
@@ -80,7 +73,8 @@ class Bundle:
             if self._seen is None:
                 message = "there is no window before the first look"
                 raise AssertionError(message)
-            self._window = Window(self._problem, self._seen, Window.size_for_dives(self._problem))
+            size = Window.size_for_dives(self._problem, self.effort)
+            self._window = Window(self._problem, self._seen, size, self.effort)
         return self._window
 
     @property
@@ -111,18 +105,18 @@ class Bundle:
 
     def at(self, counts: Integers) -> Relaxed | None:
         """Decide the sign of the largest worst margin at some counts (hard margins); None if the budget ran out."""
-        least, looks = float(self._problem.margin_errors.max()), 0
-        tolerance = max(_PART_OF_A_FEATURE, self.closeness * self._problem.n_features)
+        least, looks, effort = float(self._problem.margin_errors.max()), 0, self.effort
+        tolerance = max(effort.part_of_a_feature, self.closeness * self._problem.n_features)
 
         def enough(value: float, model: float, effect: float) -> bool:
             nonlocal looks
-            self.is_close = value - model <= max(_CLOSE * abs(value), tolerance * effect)
+            self.is_close = value - model <= max(effort.close_value * abs(value), tolerance * effect)
             if self.is_close:
                 return True
             # Multipliers far from the best ones exclude little more than these counts.
             looks += value < 0
-            return model > max(least, _FIRM * value) or (
-                value < 0 and (value - model <= -_SHARP * model or looks > _PATIENCE)
+            return model > max(least, effort.firm * value) or (
+                value < 0 and (value - model <= -effort.sharp * model or looks > effort.sharpening)
             )
 
         return self.minimise(counts, counts, enough)
@@ -133,38 +127,38 @@ class Bundle:
         """Find the multipliers with the least bound over a box; None if the budget ran out before the first look."""
         if self._budget.exhausted():
             return None
-        run = _Run(self, self._budget, (low, high), enough, decided)
-        everything = self._everything if decided is None else Everything(self._problem, decided)
+        run = _Descent(self, self._budget, (low, high), enough, decided)
+        everything = self._everything if decided is None else Everything(self._problem, decided, self.effort)
         point = self._start() if self._multipliers is None else self._multipliers
         if decided is None and self._window is not None and self._window.is_complete:
-            run.descend(self._window, point)
+            run.descend(self._window, point, self.effort.looks)
         elif decided is None and self._window_size and (low == high).all():
             self._through_windows(run, everything, point)
         else:
-            run.descend(everything, point)
+            run.descend(everything, point, self.effort.looks)
             if decided is None:
                 self._window, self._seen = None, run.best
         self._multipliers = run.at
         return self.relaxed(run.best, run.model, low, high)
 
-    def _through_windows(self, run: "_Run", everything: Everything, point: Floats) -> None:
+    def _through_windows(self, run: "_Descent", everything: Everything, point: Floats) -> None:
         """Descend through a window around the thresholds until a look at everything confirms what it shows.
 
         While multipliers are far from the best, features far from the threshold cross it, too: then it takes some looks
         at everything.
         """
         seen = run.look_at_everything(everything, point)
-        for _ in range(_LOOKS):
+        for _ in range(self.effort.looks):
             if run.is_enough() or self._budget.exhausted():
                 if self._window is None or not self._window.holds(seen.counts):
                     self._window, self._seen = None, run.best
                 return
             self._window = None  # its memory serves the next one
-            self._window = Window(self._problem, seen, self._window_size)
+            self._window = Window(self._problem, seen, self._window_size, self.effort)
             before = run.best.value
             seen = run.look_at_everything(everything, run.descend_through(self._window))
-            if run.best.value > before - _LEAST_PROGRESS * (before - run.model.least):
-                seen = run.descend(everything, None, _LOOKS_AT_EVERYTHING)
+            if run.best.value > before - self.effort.window_progress * (before - run.model.least):
+                seen = run.descend(everything, None, self.effort.looks_at_everything)
 
     def _start(self) -> Floats:
         """Multipliers that weigh the samples that are worst off when everything is selected."""
@@ -198,7 +192,7 @@ class Bundle:
         return Relaxed(cut, best.value, model.least, *of_mixture, rounded, excluded, mixed.mixture)
 
 
-class _Run:
+class _Descent:
     """The descent over one box: the best look at everything, where that was, and the model."""
 
     def __init__(
@@ -246,7 +240,7 @@ class _Run:
     def _next_point(self, best: Look, at: Floats) -> Floats:
         return self._bundle.pieces.next_point(self.model, best.value, at, self._bundle.floor)
 
-    def descend(self, everything: Everything | Window, point: Floats | None, looks: int = _LOOKS) -> Look:
+    def descend(self, everything: Everything | Window, point: Floats | None, looks: int) -> Look:
         """Go down by looks at all features, from some multipliers or the best so far; the last look."""
         look = self.best if point is None else self.look_at_everything(everything, point)
         for _ in range(looks):
@@ -258,7 +252,7 @@ class _Run:
     def descend_through(self, window: Window) -> Floats:
         """Go down by looks through a window, from the best multipliers so far; where that leads."""
         at, best = self.at, self.look(window, self.at)
-        for _ in range(_LOOKS):
+        for _ in range(self._bundle.effort.looks):
             if self.is_enough(best) or self._budget.exhausted():
                 break
             point = self._next_point(best, at)
@@ -271,5 +265,5 @@ class _Run:
 def whole_numbers(multipliers: Floats) -> tuple[Integers, float]:
     """Multipliers as whole numbers, and the factor between."""
     top = float(multipliers.max())
-    factor = PRECISION / top if top > 1e-200 else 0.0
+    factor = PRECISION / top if top > _NOTHING else 0.0
     return np.round(multipliers * factor).astype(np.int64), factor

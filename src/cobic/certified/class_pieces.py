@@ -15,18 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.looks import Look, Window, class_sums, largest
 from cobic.certified.newton import LevelProjection
-from cobic.certified.pieces import LEVEL, Mixed, Mixture, Model
+from cobic.certified.pieces import Mixed, Mixture, Model
 from cobic.certified.quadratic import Admissible
 from cobic.matrix import Bools, Floats, Integers
 from cobic.matrix.pool import one_blas_thread
 from cobic.problem import Problem
-
-_ROOM, _FEWEST, _MOST = 1 << 28, 8, 60  # bytes for all pieces; how many for each class there may be
-_IDLE = 10  # pieces without a weight for so many looks are forgotten
-_LOWEST, _NEARLY = 0.1, 0.1  # where a look aims while the model is right up to this share of the distance
-_FEW_MOVES = 0.01  # of the features: more are not moved to make a piece of another box one of this box
 
 
 @dataclass(eq=False)
@@ -44,14 +40,14 @@ class _Piece:
 class ClassPieces:
     """The pieces that are at hand, and the small program over them."""
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, effort: Effort = DEFAULT) -> None:
+        self._problem, self._effort = problem, effort
         self.admissible = Admissible(problem.comparisons.other.shape, cap=1.0)
-        self._most = most_pieces(problem.n_samples, problem.n_features, problem.n_classes)
+        self._most = most_pieces(problem.n_samples, problem.n_features, problem.n_classes, effort)
         self._pieces: list[_Piece] = []
         self._mixture: list[tuple[_Piece, float]] = []
         self._turn, self._total = 0, 0.0
-        self._least, self._aim, self._expected = -np.inf, LEVEL, -np.inf
+        self._least, self._aim, self._expected = -np.inf, effort.level, -np.inf
 
     def add(self, look: Look) -> None:
         """Keep what a look has found, and forget pieces that are idle."""
@@ -66,15 +62,15 @@ class ClassPieces:
                 means, weight = look.sums[:, cls] / count, float(not of_class)
                 self._pieces.append(_Piece(cls, count, means, packed, self._turn, weight))
         newest = sorted(self._pieces, key=lambda piece: piece.last_used)[-self._most :]
-        self._pieces = [piece for piece in newest if piece.last_used > self._turn - _IDLE]
+        self._pieces = [piece for piece in newest if piece.last_used > self._turn - self._effort.idle_of_class]
 
     def refit(
         self, low: Integers, high: Integers, look: Look, window: Window | None, decided: tuple[Bools, Bools] | None
     ) -> None:
         """Make the pieces of another box pieces of this one where that is little work; forget the others."""
-        self._least, self._aim, self._expected = -np.inf, LEVEL, -np.inf
+        self._least, self._aim, self._expected = -np.inf, self._effort.level, -np.inf
         problem, scores = self._problem, look.scores
-        inside, out = decided or (problem.required, ~problem.selectable)
+        decided_in, decided_out = decided or (problem.required, ~problem.selectable)
         if scores is None and window is not None:
             scores = np.zeros(problem.n_features)
             scores[window.features] = np.concatenate(window.scores(look.whole))
@@ -83,10 +79,10 @@ class ClassPieces:
             members = problem.features_of_class[piece.cls]
             chosen = np.unpackbits(piece.packed, count=members.size).astype(np.bool_)
             more = int(np.clip(piece.count, low[piece.cls], high[piece.cls])) - piece.count
-            places = np.flatnonzero((chosen != (more > 0)) & ~(inside | out)[members])
-            if (inside[members] & ~chosen).any() or (out[members] & chosen).any():
+            places = np.flatnonzero((chosen != (more > 0)) & ~(decided_in | decided_out)[members])
+            if (decided_in[members] & ~chosen).any() or (decided_out[members] & chosen).any():
                 continue
-            if abs(more) > min(1 + _FEW_MOVES * members.size, places.size):
+            if abs(more) > min(1 + self._effort.few_moves * members.size, places.size):
                 continue
             if more and scores is not None:
                 self._move(piece, places[largest(np.sign(more) * scores[members[places]], abs(more))], chosen)
@@ -125,7 +121,8 @@ class ClassPieces:
     def next_point(self, model: Model, best: float, at: Floats, floor: float) -> Floats:
         """Where to look next: near the best multipliers so far, where the model is well below them."""
         # The model may be trusted further where it was nearly right.
-        self._aim = max(self._aim / 2, _LOWEST) if best <= self._expected else LEVEL
+        effort = self._effort
+        self._aim = max(self._aim / 2, effort.lowest_level) if best <= self._expected else effort.level
         program, least = self._program(), max(model.least, floor)
         weights = program.normal(np.array([piece.weight for piece in self._pieces]))
         with one_blas_thread():  # the matrices are small: threads would wait for each other
@@ -135,7 +132,7 @@ class ClassPieces:
         for piece, weight in zip(self._pieces, program.weights.tolist(), strict=True):
             piece.weight, piece.last_used = weight, self._turn if weight > 0 else piece.last_used
         least = max(least, self._least)
-        self._expected = least + (self._aim + _NEARLY) * (best - least)
+        self._expected = least + (self._aim + effort.nearly_right) * (best - least)
         return program.point
 
     def mixed(self) -> Mixed:
@@ -154,9 +151,10 @@ class ClassPieces:
         return Mixed(mixture, problem.comparisons.margins(means).ravel(), mean, spread)
 
 
-def most_pieces(n_samples: int, n_features: int, n_classes: int) -> int:
+def most_pieces(n_samples: int, n_features: int, n_classes: int, effort: Effort = DEFAULT) -> int:
     """How many pieces are kept."""
-    return n_classes * int(np.clip(_ROOM // (n_classes * piece_size(n_samples, n_features, n_classes)), _FEWEST, _MOST))
+    fitting = effort.piece_bytes // (n_classes * piece_size(n_samples, n_features, n_classes))
+    return n_classes * int(np.clip(fitting, effort.fewest_class_pieces, effort.most_class_pieces))
 
 
 def piece_size(n_samples: int, n_features: int, n_classes: int) -> int:

@@ -9,16 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cobic.certified.effort import DEFAULT, Effort
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
-
-_SHARE = (
-    8  # one feature of so many: a part's bound costs little beside that of the whole, and its multipliers are close
-)
-_LEAST_FEATURES = 1 << 13  # the best multipliers of fewer features say little about the others
-_PER_SAMPLE = 8  # features: with fewer nothing is consistent
-_MANY_SAMPLES = 2000
 
 
 @dataclass(frozen=True)
@@ -29,17 +23,23 @@ class Beginning:
     multipliers: Integers | None = None  # multipliers that are good there
 
 
-def part_of_features(problem: Problem) -> Problem | None:
+def everything(problem: Problem) -> Beginning:
+    """The beginning of a search that knows nothing."""
+    return Beginning(problem.feature_class_sizes.astype(np.float64))
+
+
+def part_of_features(problem: Problem, effort: Effort = DEFAULT) -> Problem | None:
     """The problem of some features, taken evenly from each class; None where that is not worth it."""
     bound = problem.required.any() or problem.constraints.groups
-    few = problem.n_selectable < _SHARE * max(_LEAST_FEATURES, _PER_SAMPLE * problem.n_samples)
-    if bound or few or problem.n_samples > _MANY_SAMPLES:  # of few features nothing is consistent
+    fewest = max(effort.least_features_of_part, effort.features_per_sample_of_part * problem.n_samples)
+    few = problem.n_selectable < effort.one_of * fewest
+    if bound or few or problem.n_samples > effort.most_samples_of_part:
         return None
-    evenly = [members[::_SHARE] for members in problem.features_of_class]
+    evenly = [members[:: effort.one_of] for members in problem.features_of_class]
     if sum(members.size for members in evenly) == problem.n_selectable:
         return None
-    columns = problem.matrix.selected(np.sort(np.concatenate(evenly)))
-    part = Problem(columns, problem.classes[problem.labels], problem.alpha, problem.beta, beta_rule=problem.beta_rule)
+    kept = problem.matrix.selected(np.sort(np.concatenate(evenly)))
+    part = Problem(kept, problem.classes[problem.labels], problem.alpha, problem.beta, beta_rule=problem.beta_rule)
     return part if part.feature_class_sizes.all() else None
 
 

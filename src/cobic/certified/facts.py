@@ -14,6 +14,8 @@ import numpy as np
 from cobic.certified.bounds import Cut
 from cobic.certified.branching import Brancher
 from cobic.certified.bundle import Bundle
+from cobic.certified.effort import DEFAULT
+from cobic.certified.fixing import best_of_class
 from cobic.certified.programs import FeaturePrograms
 from cobic.errors import InputError
 from cobic.matrix import Bools, Integers
@@ -21,9 +23,6 @@ from cobic.problem import Problem
 from cobic.problem.identity import problem_parameters
 from cobic.search.budget import Budget
 from cobic.search.result import Result
-
-_MOST_POINTS = 200
-_CUTS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +112,9 @@ def _forced_at_all(problem: Problem, result: Result, budget: Budget) -> tuple[Bo
     brancher, points = Brancher(problem, FeaturePrograms(problem, budget, Bundle(problem, budget)), budget), []
     counts = problem.counts(result.support)
     for total in range(result.n_selected, result.upper_bound + 1):
-        found = brancher.settle(total, counts / counts.sum(), _MOST_POINTS)
+        found = brancher.settle(total, counts / counts.sum(), DEFAULT.settled_counts)
         points += [point.counts for point in found.open_points]
-        if not found.complete or len(points) > _MOST_POINTS:
+        if not found.complete or len(points) > DEFAULT.settled_counts:
             return None
     always = np.ones(problem.n_features, dtype=np.bool_)
     never = always.copy()
@@ -124,29 +123,28 @@ def _forced_at_all(problem: Problem, result: Result, budget: Budget) -> tuple[Bo
         solution = programs.solve(point, closely=True)
         if solution is None:
             return None
-        cuts = [solution.cut, *cuts[: _CUTS - 1]]
+        cuts = [solution.cut, *cuts[: DEFAULT.settling_cuts - 1]]
     # Multipliers that are best at one point often say as much at the others.
     for point in points:
         if budget.exhausted():
             return None
         forced = [_forced(problem, cut, point) for cut in cuts]
-        always &= np.any([inside for inside, _ in forced], axis=0)
-        never &= np.any([out for _, out in forced], axis=0)
+        always &= np.any([forced_in for forced_in, _ in forced], axis=0)
+        never &= np.any([forced_out for _, forced_out in forced], axis=0)
     return (always, never) if points else None
 
 
 def _forced(problem: Problem, cut: Cut, counts: Integers) -> tuple[Bools, Bools]:
-    """Features that multipliers force into, and out of, all selections with some counts."""
-    inside = np.zeros(problem.n_features, dtype=np.bool_)
-    out = np.zeros(problem.n_features, dtype=np.bool_)
-    value, scores = float(cut.values(counts[None, :])[0]), cut.scores
+    """Features that multipliers force into, and out of, all selections with some counts; where there are none, all."""
+    forced_in = np.zeros(problem.n_features, dtype=np.bool_)
+    forced_out = np.zeros(problem.n_features, dtype=np.bool_)
+    value, enough = float(cut.values(counts[None, :])[0]), -2 * cut.error  # the values and the losses may be off
     for members, n in zip(problem.features_of_class, counts.tolist(), strict=True):
         free = members[~problem.required[members]]
-        left = n - int(problem.required[members].sum())
-        ordered = np.sort(scores[free])[::-1]
-        # Where the counts take all that is there, or nothing, they leave no choice.
-        next_one = ordered[left] if left < ordered.size else -np.inf
-        last_one = ordered[left - 1] if left > 0 else np.inf
-        inside[free] = value - (scores[free] - next_one) / n <= -2 * cut.error
-        out[free] = value - (last_one - scores[free]) / n <= -2 * cut.error
-    return inside, out
+        best, losses = best_of_class(cut.scores[free], n - int(problem.required[members].sum()), n)
+        is_best = np.zeros(free.size, dtype=np.bool_)
+        is_best[best] = True
+        forced = value - losses <= enough
+        forced_in[free] = forced & (is_best | (value <= enough))
+        forced_out[free] = forced & (~is_best | (value <= enough))
+    return forced_in, forced_out

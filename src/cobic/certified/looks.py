@@ -12,16 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cobic.certified.bounds import class_scores, multiplier_unit
+from cobic.certified.effort import DEFAULT, Effort
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
-
-_FEW_CELLS = 1 << 22  # 32 MB: a window may hold all features
-_WINDOW_CELLS = 1 << 20  # 8 MB: it stays in the cache from one look to the next
-_PART = 12  # of the features: with fewer in a window, where data are large, most looks would still be at everything
-_EDGE = 0.05  # of a window: a threshold nearer to its edge is not well inside
-_DIVE_CELLS = 1 << 22  # 32 MB
-_LEAST_WINDOW = 1 << 11  # features: with fewer in it most would not stay outside
-_FEW_CHANGES = 0.02  # of the features: up to here sums are brought up to date rather than computed anew
 
 
 class RunningSums:
@@ -30,8 +23,8 @@ class RunningSums:
     A pass over the data is dear where they are large, and few features change from one selection to the next.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, effort: Effort = DEFAULT) -> None:
+        self._problem, self._few_changes = problem, effort.few_changes
         self._last: tuple[Bools, Floats] | None = None
 
     def of(self, support: Bools) -> Floats:
@@ -41,7 +34,7 @@ class RunningSums:
         if self._last is not None:
             before, known = self._last
             changed = np.flatnonzero(before != support)
-            if changed.size <= _FEW_CHANGES * support.size:
+            if changed.size <= self._few_changes * support.size:
                 sums = known + class_sums(problem, changed, np.where(support[changed], 1.0, -1.0))
         if sums is None:
             sums = problem.sums(problem.constraints.pooled(support.astype(np.float64)))
@@ -72,12 +65,12 @@ class Look:
 class Everything:
     """Looks at all features."""
 
-    def __init__(self, problem: Problem, decided: tuple[Bools, Bools] | None = None) -> None:
-        self._problem, self._sums = problem, RunningSums(problem)
-        inside, out = decided if decided is not None else (problem.required, ~problem.selectable)
-        free = ~(inside | out)
+    def __init__(self, problem: Problem, decided: tuple[Bools, Bools] | None = None, effort: Effort = DEFAULT) -> None:
+        self._problem, self._sums = problem, RunningSums(problem, effort)
+        decided_in, decided_out = decided if decided is not None else (problem.required, ~problem.selectable)
+        free = ~(decided_in | decided_out)
         self._members = [
-            (members[inside[members]], members[free[members]] if inside.any() or decided else members)
+            (members[decided_in[members]], members[free[members]] if decided_in.any() or decided else members)
             for members in problem.features_of_class
         ]
 
@@ -87,18 +80,18 @@ class Everything:
         weights = real(problem, whole)
         scores = class_scores(problem, problem.comparisons.pull(weights))
         chosen = _Choice(problem, weights)
-        for cls, (inside, free) in enumerate(self._members):
-            base = (float(scores[inside].sum()), inside.size)
+        for cls, (decided_in, free) in enumerate(self._members):
+            base = (float(scores[decided_in].sum()), decided_in.size)
             picked = chosen.add(scores[free], base, int(low[cls]), int(high[cls]))
-            chosen.support[inside] = chosen.support[free[picked]] = True
+            chosen.support[decided_in] = chosen.support[free[picked]] = True
         return chosen.look(whole, self._sums.of(chosen.support), scores)
 
 
 class Window:
     """Looks at the features near the thresholds, with the others as they stood at the last look at everything."""
 
-    def __init__(self, problem: Problem, seen: Look | None, size: int) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, seen: Look | None, size: int, effort: Effort = DEFAULT) -> None:
+        self._problem, self._edge = problem, effort.window_edge
         self.by_class = self._near_thresholds(seen, size)
         self.features = np.concatenate(self.by_class)
         self._columns = [np.ascontiguousarray(problem.columns(features).T) for features in self.by_class]
@@ -109,8 +102,8 @@ class Window:
         if seen is None:
             self._base_sums = problem.sums(problem.constraints.pooled(self.base.astype(np.float64)))
         else:
-            inside = [kept[features].astype(np.float64) for features in self.by_class]
-            self._base_sums = seen.sums - self._sums_of(inside)
+            shares = [kept[features].astype(np.float64) for features in self.by_class]
+            self._base_sums = seen.sums - self._sums_of(shares)
 
     def _near_thresholds(self, seen: Look | None, size: int) -> list[Integers]:
         problem = self._problem
@@ -127,17 +120,17 @@ class Window:
         return found
 
     @staticmethod
-    def size_for(problem: Problem) -> int:
+    def size_for(problem: Problem, effort: Effort) -> int:
         """How many features a window had better hold; 0 if samples are too many for one."""
-        if problem.n_samples * problem.n_features <= _FEW_CELLS:
+        if problem.n_samples * problem.n_features <= effort.complete_window_cells:
             return problem.n_features
-        size = _WINDOW_CELLS // problem.n_samples
-        return max(size, problem.n_features // _PART) if size >= _LEAST_WINDOW else 0
+        size = effort.window_cells // problem.n_samples
+        return max(size, problem.n_features // effort.window_part) if size >= effort.least_window else 0
 
     @staticmethod
-    def size_for_dives(problem: Problem) -> int:
+    def size_for_dives(problem: Problem, effort: Effort) -> int:
         """How many features to gather where samples are many."""
-        return max(_DIVE_CELLS // problem.n_samples, 1)
+        return max(effort.gathered_cells // problem.n_samples, 1)
 
     @property
     def is_complete(self) -> bool:
@@ -149,13 +142,14 @@ class Window:
         wanted = counts - self.base_counts
         held = np.array([features.size for features in self.by_class])
         left_out = self._problem.feature_class_sizes - self.base_counts - held
-        low = np.where(self.base_counts > 0, _EDGE * held, 0)  # at an end of the class there is nothing beyond the edge
-        high = np.where(left_out > 0, (1 - _EDGE) * held, held)
+        # At an end of the class there is nothing beyond the edge.
+        low = np.where(self.base_counts > 0, self._edge * held, 0)
+        high = np.where(left_out > 0, (1 - self._edge) * held, held)
         return bool((low <= wanted).all() and (wanted <= high).all())
 
-    def _sums_of(self, inside: list[Floats]) -> Floats:
+    def _sums_of(self, shares: list[Floats]) -> Floats:
         """Sums (n, k) over shares of its features, class by class."""
-        return np.stack([columns.T @ shares for columns, shares in zip(self._columns, inside, strict=True)], axis=1)
+        return np.stack([columns.T @ each for columns, each in zip(self._columns, shares, strict=True)], axis=1)
 
     def scores(self, whole: Integers) -> list[Floats]:
         """Scores of its features, class by class."""
@@ -165,9 +159,9 @@ class Window:
     def nearest(self, whole: Integers, counts: Integers, size: int) -> tuple[Integers, Floats]:
         """Features with scores next to where their class is cut off, and what it costs to move them across."""
         distances = []
-        for scores, n, outside in zip(self.scores(whole), counts.tolist(), self.base_counts.tolist(), strict=True):
-            if 0 < n - outside < scores.size:
-                threshold = np.partition(scores, scores.size - n + outside)[scores.size - n + outside]
+        for scores, n, base in zip(self.scores(whole), counts.tolist(), self.base_counts.tolist(), strict=True):
+            if 0 < n - base < scores.size:
+                threshold = np.partition(scores, scores.size - n + base)[scores.size - n + base]
                 distances.append(np.abs(scores - threshold) / n)
             else:  # there is no choice, or the window is of other counts
                 distances.append(np.full(scores.size, np.inf))
@@ -183,15 +177,14 @@ class Window:
         weights = real(problem, whole)
         pull = problem.comparisons.pull(weights)
         chosen = _Choice(problem, weights, self.base)
-        inside = []
+        shares = []
         for cls, (features, columns) in enumerate(zip(self.by_class, self._columns, strict=True)):
             base = (float(self._base_sums[:, cls] @ pull[:, cls]), int(self.base_counts[cls]))
             picked = chosen.add(columns @ pull[:, cls], base, int(low[cls]), int(high[cls]))
             chosen.support[features[picked]] = True
-            shares = np.zeros(features.size)
-            shares[picked] = 1.0
-            inside.append(shares)
-        return chosen.look(whole, self._base_sums + self._sums_of(inside), None)
+            shares.append(np.zeros(features.size))
+            shares[-1][picked] = 1.0
+        return chosen.look(whole, self._base_sums + self._sums_of(shares), None)
 
 
 class _Choice:
@@ -205,24 +198,24 @@ class _Choice:
         self.support: Bools = np.zeros(problem.n_features, dtype=np.bool_) if base is None else base.copy()
 
     def add(self, scores: Floats, base: tuple[float, int], low: int, high: int) -> Integers:
-        """The features of a class to be chosen beside those that are in: which of those with given scores."""
-        total, inside = base
-        count = self._best_count(scores, total, inside, low, high)
-        chosen = largest(scores, count - inside)
+        """The features of a class to be chosen beside a sum and number that are in: which of those with some scores."""
+        total, already = base
+        count = self._best_count(scores, total, already, low, high)
+        chosen = largest(scores, count - already)
         self._counts.append(count)
         self._value += self._bonus * count + (total + float(scores[chosen].sum())) / count
         if chosen.size:
             self._effect = min(self._effect, float(np.abs(scores - scores[chosen].min()).mean()) / count)
         return chosen
 
-    def _best_count(self, scores: Floats, total: float, inside: int, low: int, high: int) -> int:
+    def _best_count(self, scores: Floats, total: float, already: int, low: int, high: int) -> int:
         """The count in a range at which a class adds most."""
-        low, high = max(low, inside, 1), min(high, inside + scores.size)
+        low, high = max(low, already, 1), min(high, already + scores.size)
         if low >= high:
             return low
         counts = np.arange(low, high + 1)
         sums = np.concatenate([[total], total + np.cumsum(np.sort(scores)[::-1])])
-        return int(counts[np.argmax(sums[counts - inside] / counts + self._bonus * counts)])
+        return int(counts[np.argmax(sums[counts - already] / counts + self._bonus * counts)])
 
     def look(self, whole: Integers, sums: Floats, scores: Floats | None) -> Look:
         unit = 1.0 if self._bonus else max(float(whole.sum()), 1.0)

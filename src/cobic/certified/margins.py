@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from cobic.certified.bundle import Bundle
+from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.programs import FeaturePrograms, round_to_counts
 from cobic.matrix import Bools
 from cobic.problem import Problem
@@ -20,9 +21,9 @@ from cobic.search.budget import Budget
 from cobic.search.repair import raise_margin
 
 Kind = Literal["alpha", "beta"]
-_HALVINGS = 40
-_ROUNDS = 12
-LARGEST_BETA = 100.0
+LARGEST_BETA = 100.0  # a class mean that is a hundred times the others: nobody asks for more
+_SAME_BETA = 1e-6  # of β: less is not a step of Dinkelbach's method, but rounding
+_CLOSE_BETA = 1e-2  # of β: the bound is for the eye
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,12 @@ def _largest_beta(problem: Problem, budget: Budget, known: Sequence[Bools]) -> L
         found = _bearable_beta(problem, support)
         best = LargestMargin(found, LARGEST_BETA, support) if found > best.found else best
     beta = 1.0
-    for _ in range(_ROUNDS):
+    for _ in range(DEFAULT.beta_steps):
         found_ones = selections_with_large_margins(problem.with_margins(problem.alpha, beta), budget)
         candidates = [support for _, support in found_ones if support is not None]
         scored = [(_bearable_beta(problem, support), place) for place, support in enumerate(candidates)]
         found, place = max(scored, default=(0.0, 0))
-        if not found > best.found * (1 + 1e-6):
+        if not found > best.found * (1 + _SAME_BETA):
             break
         best = LargestMargin(found, LARGEST_BETA, candidates[place])
         beta = min(max(found, 1.0), LARGEST_BETA)
@@ -97,20 +98,22 @@ def _beta_bound(problem: Problem, low: float, budget: Budget) -> float:
         high *= 2.0
     if high >= LARGEST_BETA:
         return LARGEST_BETA
-    for _ in range(_HALVINGS):
-        if high - low <= 1e-2 * high:
+    for _ in range(DEFAULT.beta_halvings):
+        if high - low <= _CLOSE_BETA * high:
             break
         middle = 0.5 * (low + high)
         low, high = (middle, high) if margin(middle) > 0 else (low, middle)
     return high
 
 
-def selections_with_large_margins(problem: Problem, budget: Budget) -> Iterator[tuple[float, Bools | None]]:
+def selections_with_large_margins(
+    problem: Problem, budget: Budget, effort: Effort = DEFAULT
+) -> Iterator[tuple[float, Bools | None]]:
     """Selections with a large margin: small ones first, then larger and larger ones; with a bound on all margins.
 
     A size at which constraints leave a class without features gives no selection.
     """
-    programs = FeaturePrograms(problem, budget, Bundle(problem, budget))
+    programs = FeaturePrograms(problem, budget, Bundle(problem, budget, effort))
     least, sizes = np.maximum(problem.required_sizes, 1), problem.feature_class_sizes
     bound, factor = np.inf, 1
     while not budget.exhausted():

@@ -15,10 +15,10 @@ import numpy as np
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
-_STEPS = 30
+_STEPS = 30  # of Newton's method, which takes about five; rounding may keep it from an end
 _NEAR = 0.1  # of the distance between level and best value: the model need not come closer to the level
 _RIDGE = 1e-7  # of the curvature: without any the step would have no end, and with less it is lost in rounding
-_TINY = 1e-12
+_TINY = 1e-12  # relative: less is rounding
 _FASTEST = 10.0  # times the total is how much it may grow in a step: where the level is out of reach it has no limit
 _SHORTER, _TRIES = 0.25, 4  # steps that lead down are cut
 _GROWTH = 1e-4  # of what a step promises is what it must bring
@@ -170,15 +170,15 @@ class LevelProjection:
 
 def projected(points: Floats) -> Floats:
     """The nearest to points (n, c) that are not below zero and add up to at most 1 in each row."""
-    inside = np.maximum(points, 0.0)
+    found = np.maximum(points, 0.0)
     if points.shape[1] == 1:
-        return np.minimum(inside, 1.0)
-    over = np.flatnonzero(inside.sum(axis=1) > 1.0)
+        return np.minimum(found, 1.0)
+    over = np.flatnonzero(found.sum(axis=1) > 1.0)
     ordered = -np.sort(-points[over], axis=1)
     excess = (np.cumsum(ordered, axis=1) - 1.0) / np.arange(1, points.shape[1] + 1)
     size = (ordered > excess).sum(axis=1)
-    inside[over] = np.maximum(points[over] - excess[np.arange(over.size), size - 1][:, None], 0.0)
-    return inside
+    found[over] = np.maximum(points[over] - excess[np.arange(over.size), size - 1][:, None], 0.0)
+    return found
 
 
 def best_weights(matrix: Floats, linear: Floats, cls: Integers) -> Floats:

@@ -9,16 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.looks import Look, Window, class_sums, largest
 from cobic.certified.quadratic import Admissible, least_of_model, nearest_below
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
-LEVEL = 0.5  # where between the model's least value and the best one the next look aims; 0.3 to 0.7 do about as well
-_MOST_PIECES = 100
-_IDLE = 12  # pieces without a weight for so many looks are forgotten
-_ACCURACY = 0.02  # of the distance between model and best value: the small programs need not be solved any closer
-FINEST = 1e-9
+FINEST = 1e-9  # of the slopes: the small programs come no closer in floating point
 _NO_WEIGHT = 1e-6  # in a mixture: less is the interior point method standing short of the edge
 
 
@@ -76,8 +73,8 @@ class Mixed:
 class Pieces:
     """The pieces that are at hand, and the small programs over them."""
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, effort: Effort = DEFAULT) -> None:
+        self._problem, self._effort = problem, effort
         self.admissible = Admissible(problem.comparisons.other.shape, total=1.0)
         self._pieces: list[_Piece] = []
         self._slopes, self._weights, self._turn = np.zeros((0, 0)), np.zeros(0), 0
@@ -85,8 +82,9 @@ class Pieces:
     def add(self, look: Look) -> None:
         """Keep what a look has found, and forget pieces that are idle."""
         self._turn += 1
-        kept = [piece for piece in self._pieces if piece.last_used > self._turn - _IDLE]
-        self._pieces = [*kept[-_MOST_PIECES + 1 :], self._piece(look.support, look.counts, look.sums, self._turn)]
+        kept = [piece for piece in self._pieces if piece.last_used > self._turn - self._effort.idle]
+        new = self._piece(look.support, look.counts, look.sums, self._turn)
+        self._pieces = [*kept[1 - self._effort.most_pieces :], new]
 
     def refit(
         self, low: Integers, high: Integers, look: Look, window: Window | None, decided: tuple[Bools, Bools] | None
@@ -95,8 +93,7 @@ class Pieces:
         if decided is not None:
             self._pieces = []
         if window is None or (low < high).any() or not window.holds(low):
-            inside = (np.clip(piece.counts, low, high) == piece.counts for piece in self._pieces)
-            self._pieces = [piece for piece, fits in zip(self._pieces, inside, strict=True) if fits.all()]
+            self._pieces = [piece for piece in self._pieces if (np.clip(piece.counts, low, high) == piece.counts).all()]
             return
         scores = window.scores(look.whole)
         recent = [piece for piece in self._pieces if piece.last_used >= self._turn - 1]
@@ -128,7 +125,7 @@ class Pieces:
         """The model made of the pieces at hand; `distance` is how far off the best value was from the last one."""
         self._slopes = slopes = np.array([piece.margins for piece in self._pieces])
         scale = max(float(np.abs(slopes).max()), np.finfo(np.float64).tiny)
-        accuracy = max(_ACCURACY * min(distance / scale, _ACCURACY), FINEST)
+        accuracy = max(self._effort.accuracy * min(distance / scale, self._effort.accuracy), FINEST)
         weights = least_of_model(slopes / scale, np.zeros(len(slopes)), self.admissible, accuracy)
         weights = np.where(weights > _NO_WEIGHT, weights, 0.0)
         weights /= weights.sum()
@@ -151,7 +148,7 @@ class Pieces:
         """Where to look next: near the best multipliers so far, where the model is well below them."""
         least, scale = max(model.least, floor), model.scale
         distance = best - least
-        level = (least + LEVEL * distance) / scale
-        accuracy = max(_ACCURACY * distance / scale, FINEST)
+        level = (least + self._effort.level * distance) / scale
+        accuracy = max(self._effort.accuracy * distance / scale, FINEST)
         zeros = np.zeros(len(self._slopes))
         return nearest_below(self._slopes / scale, zeros, level, at, self.admissible, accuracy)

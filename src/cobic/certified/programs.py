@@ -25,13 +25,8 @@ from cobic.search.budget import Budget
 from cobic.search.lp import LpSolver
 from cobic.search.program import LinearProgram
 
-_AROUND = 60  # features on each side of a threshold that are in a program at first
-_INCOMING = 120
-_ROUNDS, _FEW_ROUNDS = 12, 4  # programs for one box; before the bundle method was tried, where features are many
-_NEAR, _NOT_FAR = 2e-3, 2e-2  # of the features: counts that differ by more have other multipliers; where they are few
-_FEW_CELLS = 1 << 21  # up to here a dozen programs take less time than the bundle method does
-_MANY_ROWS = 1500
-_TOLERANCE = 1e-9
+_TOLERANCE = 1e-9  # of the largest distance to a threshold: less is the rounding of the solver
+_WIDEST_UNIT = 1e3  # between columns: the solver bears no more without losing digits
 
 
 class FeaturePrograms:
@@ -39,13 +34,14 @@ class FeaturePrograms:
 
     def __init__(self, problem: Problem, budget: Budget, bundle: Bundle) -> None:
         self._problem, self._bundle, self._solver = problem, bundle, LpSolver(budget)
+        self._effort = bundle.effort
         self._scale = problem.row_scale()
         # In a row divided by its scale, s counts in units of the typical scale, within what the solver can bear.
-        self._unit = np.clip(float(np.median(self._scale)) / self._scale, 1e-3, 1e3)
+        self._unit = np.clip(float(np.median(self._scale)) / self._scale, 1.0 / _WIDEST_UNIT, _WIDEST_UNIT)
         self._last: Integers | None = None
         self._least = float(problem.margin_errors.max())
         self._sample = np.repeat(np.arange(problem.n_samples), problem.comparisons.other.shape[1])
-        self.sums = RunningSums(problem)
+        self.sums = RunningSums(problem, bundle.effort)
 
     @property
     def window(self) -> Window:
@@ -57,11 +53,11 @@ class FeaturePrograms:
 
         Where features are few, or good multipliers are known, a few programs do; else the bundle method comes first.
         """
-        few = self._sample.size <= _MANY_ROWS
+        effort, few = self._effort, self._sample.size <= self._effort.program_rows
         moved, self._last = self.moved(counts), counts
         window = self._bundle.window_for(counts) if few else None
-        small = self._sample.size * self._problem.n_features <= _FEW_CELLS
-        near = moved <= (_NEAR if window is None or not window.is_complete else _NOT_FAR)
+        small = self._sample.size * self._problem.n_features <= effort.program_cells
+        near = moved <= (effort.near if window is None or not window.is_complete else effort.not_far)
         known = window is not None and (window.is_complete or self._bundle.is_close)
         if window is not None and (small or (near and known)):
             relaxed = self._by_programs(None, window, counts, self._bundle.whole_multipliers, closely=closely)
@@ -87,10 +83,11 @@ class FeaturePrograms:
         self, relaxed: Relaxed | None, window: Window, counts: Integers, whole: Integers, *, closely: bool
     ) -> Relaxed | None:
         """Solve over the features of a window near the threshold; those that turn out to be wrongly fixed come in."""
-        inside, fixed = self._around_thresholds(window, whole, counts)
+        in_program, fixed = self._around_thresholds(window, whole, counts)
         solved, rows, settled = None, np.arange(self._sample.size), False
-        for _ in range(_ROUNDS if relaxed is not None or window.is_complete else _FEW_ROUNDS):
-            features = window.features[inside[window.features]]
+        at_first = relaxed is None and not window.is_complete
+        for _ in range(self._effort.programs_at_first if at_first else self._effort.programs_at_counts):
+            features = window.features[in_program[window.features]]
             solution = self._solver.solve(self.program(features, fixed, counts, rows))
             if solution is None:
                 break
@@ -98,35 +95,36 @@ class FeaturePrograms:
             whole, factor = whole_numbers(multipliers.reshape(self._problem.n_samples, -1))
             solved = (whole, fixed.copy(), features, solution.x[:-1])
             thresholds = -solution.duals[rows.size :] * (counts / size_of(counts)) * factor
-            incoming = self._wrongly_fixed(window, whole, thresholds, inside, fixed)
+            incoming = self._wrongly_fixed(window, whole, thresholds, in_program, fixed)
             settled = incoming.size == 0 or (not closely and solution.x[-1] > 0)
             if settled:
                 break
-            inside[incoming], fixed[incoming] = True, False
+            in_program[incoming], fixed[incoming] = True, False
         if solved is None or (relaxed is None and not settled):
             return relaxed  # multipliers far from the best would spoil what the bundle method begins with
         relaxed = self._better(relaxed, counts, *solved)
         self._bundle.start_from(relaxed.cut.multipliers)
         return relaxed
 
-    @staticmethod
-    def _around_thresholds(window: Window, whole: Integers, counts: Integers) -> tuple[Bools, Bools]:
+    def _around_thresholds(self, window: Window, whole: Integers, counts: Integers) -> tuple[Bools, Bools]:
         """Features of a window near the threshold, and those that are well above it, or in outside the window."""
-        inside, fixed = np.zeros_like(window.base), window.base.copy()
+        near, fixed = np.zeros_like(window.base), window.base.copy()
+        around = self._effort.around
         for cls, scores in enumerate(window.scores(whole)):
             features, n = window.by_class[cls], int(counts[cls] - window.base_counts[cls])
-            above, near = features[largest(scores, n - _AROUND)], features[largest(scores, n + _AROUND)]
-            inside[near], fixed[above] = True, True
-        return inside & ~fixed, fixed
+            near[features[largest(scores, n + around)]] = True
+            fixed[features[largest(scores, n - around)]] = True
+        return near & ~fixed, fixed
 
-    @staticmethod
-    def _wrongly_fixed(window: Window, whole: Integers, thresholds: Floats, inside: Bools, fixed: Bools) -> Integers:
+    def _wrongly_fixed(
+        self, window: Window, whole: Integers, thresholds: Floats, in_program: Bools, fixed: Bools
+    ) -> Integers:
         """Features of a window outside the program on the wrong side of the threshold, worst first."""
         excess = np.concatenate([scores - thresholds[cls] for cls, scores in enumerate(window.scores(whole))])
         wrong = np.where(fixed[window.features], -excess, excess)
-        wrong[inside[window.features]] = -np.inf
+        wrong[in_program[window.features]] = -np.inf
         places = np.flatnonzero(wrong > _TOLERANCE * float(np.abs(excess).max()))
-        return window.features[places[np.argsort(-wrong[places], kind="stable")[:_INCOMING]]]
+        return window.features[places[np.argsort(-wrong[places], kind="stable")[: self._effort.incoming]]]
 
     def _better(
         self, known: Relaxed | None, counts: Integers, whole: Integers, fixed: Bools, features: Integers, shares: Floats

@@ -13,9 +13,11 @@ import numpy as np
 from cobic.matrix import Floats
 from cobic.matrix.pool import one_blas_thread
 
-_STEPS = 60
+_STEPS = 60  # of the interior point method, which takes about fifteen; rounding may keep it from an end
 _SHORT_OF_THE_EDGE = 0.99  # of the way to where a variable would be zero
-_TINY = 1e-14
+_TINY = 1e-14  # added to a diagonal of about 1: it keeps a matrix from being singular, and is lost in rounding
+_AWAY = 1e-2  # from the edge, where slacks and their partners begin
+_TO_THE_MIDDLE = 0.1  # of the way is where multipliers begin: those at hand may be on the edge
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,12 @@ class Admissible:
 
     def nearest(self, multipliers: Floats) -> Floats:
         """Admissible multipliers (n, c) next to some that are admissible up to rounding."""
-        inside = np.maximum(multipliers.reshape(self.shape), 0.0)
+        found = np.maximum(multipliers.reshape(self.shape), 0.0)
         if self.total is not None:
-            inside *= self.total / max(float(inside.sum()), np.finfo(np.float64).tiny)
+            found *= self.total / max(float(found.sum()), np.finfo(np.float64).tiny)
         if self.cap is not None:
-            inside *= np.minimum(1.0, self.cap / np.maximum(inside.sum(axis=1), _TINY))[:, None]
-        return inside
+            found *= np.minimum(1.0, self.cap / np.maximum(found.sum(axis=1), _TINY))[:, None]
+        return found
 
 
 def least_of_model(pieces: Floats, offsets: Floats, admissible: Admissible, accuracy: float) -> Floats:
@@ -84,15 +86,15 @@ class _InteriorPoint:
         self._n_pieces, size = pieces.shape
         self._rows = pieces if admissible.total is None else np.vstack([pieces, np.ones(size)])
         middle = admissible.centre.ravel()
-        self.multipliers: Floats = middle if near is None else 0.9 * near + 0.1 * middle
+        self.multipliers: Floats = middle if near is None else (1.0 - _TO_THE_MIDDLE) * near + _TO_THE_MIDDLE * middle
         values = pieces @ self.multipliers
         self._height = float((values - limits).max()) + 1.0 if self._is_linear else 0.0
-        self._slacks = np.maximum(limits + self._height - values, 1e-2)
+        self._slacks = np.maximum(limits + self._height - values, _AWAY)
         self.weights: Floats = np.full(self._n_pieces, 1.0 / self._n_pieces)
-        self._duals = np.full(size, max(1e-2, 1.0 / size))
+        self._duals = np.full(size, max(_AWAY, 1.0 / size))
         self._equal = np.zeros(self._rows.shape[0] - self._n_pieces)
         n_capped = 0 if admissible.cap is None else admissible.shape[0]
-        self._left = np.maximum((admissible.cap or 0.0) - self._by_sample(self.multipliers), 1e-2)[:n_capped]
+        self._left = np.maximum((admissible.cap or 0.0) - self._by_sample(self.multipliers), _AWAY)[:n_capped]
         self._prices = np.full(n_capped, 1.0 / size)
 
     def run(self, accuracy: float) -> "_InteriorPoint":

@@ -16,22 +16,17 @@ from typing import Any
 import numpy as np
 
 from cobic.certified.bounds import Cut
+from cobic.certified.boxes import cut_to_total
 from cobic.certified.bundle import Bundle, Relaxed
-from cobic.certified.certificate import Token, make_certificate
+from cobic.certified.certificate import make_certificate
+from cobic.certified.effort import DEFAULT, Effort
+from cobic.certified.proof import Close, Single, SplitCount, SplitFeature, Step
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 from cobic.search.budget import Budget, SoftIncumbent
 from cobic.search.repair import climb, climb_by_several, climb_in_batches, is_large
 
-_PROMISING = 1.0  # features below the best selection up to which it is worth going on from a rounded one
-_SHARE_OF_GAP = 0.1  # of the distance to the best selection: closer need a bound not come to what it could be
-_NEAR_AT_ROOT = 0.03  # of the gap at which to stop: the mixture over all counts is where the first selection comes from
-_MIXED = 0.05  # features: counts that are this far from their mean, on the average, are different ones
 _ROUNDING = 1e-6  # features: by so much an objective in floating point may be off
-_NARROWER = 0.5  # what is left of a box after it was tightened: then it is looked at again before it is split
-_LEAST_PROGRESS = 0.01  # of the distance to the best selection in so many looks
-_LOOKS_AT_A_TIME = 16  # then the mixture is rounded, which may show that the bound need not come any closer
-_FRACTIONAL = 1e-3  # less than this share of a feature is what the small programs leave of none
 
 
 @dataclass
@@ -44,7 +39,7 @@ class _Node:
     decided_out: tuple[int, ...] = ()
     bound: float = np.inf
     cut: int = 0
-    split: Token | None = None
+    split: SplitCount | SplitFeature | None = None
     children: list["_Node"] = field(default_factory=list)
     selection: bool = False
 
@@ -57,10 +52,16 @@ class SoftSearch:
     """Brings the best objective and its proven bound together."""
 
     def __init__(
-        self, problem: Problem, budget: Budget, incumbent: SoftIncumbent, max_programs: int, target_gap: float
+        self,
+        problem: Problem,
+        budget: Budget,
+        incumbent: SoftIncumbent,
+        max_programs: int,
+        target_gap: float,
+        effort: Effort = DEFAULT,
     ) -> None:
-        self._problem, self._budget, self._incumbent = problem, budget, incumbent
-        self._bundle = Bundle(problem, budget)
+        self._problem, self._budget, self._incumbent, self._effort = problem, budget, incumbent, effort
+        self._bundle = Bundle(problem, budget, effort)
         self._max_programs, self._target_gap = max_programs, target_gap
         self._large = is_large(problem)
         self._cuts: list[Cut] = []
@@ -104,7 +105,7 @@ class SoftSearch:
         """The proof of the present bound."""
         cuts = [cut.proof for cut in self._cuts]
         support, bound = self._incumbent.support, self.objective_bound
-        return make_certificate(self._problem, support, self._problem.n_selectable, cuts, self._tokens(bound), bound)
+        return make_certificate(self._problem, support, self._problem.n_selectable, cuts, self._steps(bound), bound)
 
     def _push(self, node: _Node) -> None:
         """Keep a node for later, unless nothing in it is better than what is there."""
@@ -128,15 +129,15 @@ class SoftSearch:
             return False
         self._bound(node)
         gap = node.bound - self._incumbent.objective
-        goes_on = self._budget.lps >= self._until and before - node.bound > _LEAST_PROGRESS * gap
-        goes_on &= relaxed.value - relaxed.model > _SHARE_OF_GAP * gap
-        self._round(relaxed, polish=not goes_on)
+        goes_on = self._budget.lps >= self._until and before - node.bound > self._effort.least_progress * gap
+        goes_on &= relaxed.value - relaxed.model > self._effort.share_of_gap * gap
+        self._round_and_climb(relaxed, polish=not goes_on)
         if goes_on or self._spent():
             self._push(node)
             return True
         self._improve(node.bound)
         inner = self._tightened(node)
-        narrower = (inner.high - self._low(inner)).sum() < _NARROWER * (node.high - self._low(node)).sum()
+        narrower = (inner.high - self._low(inner)).sum() < self._effort.narrower * (node.high - self._low(node)).sum()
         if narrower or inner.bound - self._incumbent.objective <= self._target_gap:
             self._push(inner)
         else:
@@ -145,7 +146,7 @@ class SoftSearch:
 
     def _relaxed(self, low: Integers, high: Integers, decided: tuple[Bools, Bools] | None) -> Relaxed | None:
         """The relaxation over a box, whose multipliers are kept; None if out of budget."""
-        self._until = self._budget.lps + _LOOKS_AT_A_TIME
+        self._until = self._budget.lps + self._effort.looks_at_a_time
         self._bundle.floor = self._incumbent.objective
         relaxed = self._bundle.minimise(low, high, self._enough, decided)
         if relaxed is not None:
@@ -156,8 +157,8 @@ class SoftSearch:
     def _enough(self, value: float, model: float, _effect: float) -> bool:
         """Whether a bound is down to the best selection, or as far down as it is worth."""
         gap = value - self._incumbent.objective
-        near = _NEAR_AT_ROOT * self._target_gap if self._at_root else _SHARE_OF_GAP * gap
-        close = gap <= _SHARE_OF_GAP * self._target_gap or value - model <= near
+        near = self._effort.near_at_root * self._target_gap if self._at_root else self._effort.share_of_gap * gap
+        close = gap <= self._effort.share_of_gap * self._target_gap or value - model <= near
         return close or self._budget.lps >= min(self._until, self._max_programs)
 
     def _masks(self, node: _Node) -> tuple[Bools, Bools]:
@@ -167,7 +168,7 @@ class SoftSearch:
         decided_out[list(node.decided_out)] = True
         return decided_in, decided_out
 
-    def _round(self, relaxed: Relaxed, *, polish: bool = False) -> None:
+    def _round_and_climb(self, relaxed: Relaxed, *, polish: bool = False) -> None:
         """The selection with the largest shares, and what climbing from it leads to where that is promising."""
         problem, x = self._problem, relaxed.mixture.x
         support = np.zeros(problem.n_features, dtype=np.bool_)
@@ -176,7 +177,7 @@ class SoftSearch:
             support[members[order[: int(n)]]] = True
         support = problem.constraints.complete(support)
         before = self._incumbent.objective
-        promising = self._offer(support) > before - _PROMISING
+        promising = self._offer(support) > before - self._effort.promising
         self._pause -= polish
         due = polish and self._pause <= 0
         if promising or due:
@@ -205,10 +206,10 @@ class SoftSearch:
         while self._incumbent.support is not None and self._incumbent.objective > self._improved and not self._spent():
             self._improved = self._incumbent.objective
             counts = self._problem.counts(self._incumbent.support)
-            if bound - self._incumbent.objective > _NEAR_AT_ROOT * self._target_gap:
+            if bound - self._incumbent.objective > self._effort.near_at_root * self._target_gap:
                 relaxed = self._relaxed(counts, counts, None)
                 if relaxed is not None:
-                    self._round(relaxed, polish=True)
+                    self._round_and_climb(relaxed, polish=True)
 
     def _bound(self, node: _Node, cut: int = -1) -> None:
         """Bound a node by some multipliers, the last ones by default."""
@@ -234,10 +235,11 @@ class SoftSearch:
         for cls, members in enumerate(self._problem.features_of_class):
             least, most = int(low[cls]), int(node.high[cls])
             if node.decided:
-                inside, free = members[decided_in[members]], members[~(decided_in | decided_out)[members]]
-                least, most = max(least, inside.size), min(most, inside.size + free.size)
-                sums = cut.scores[inside].sum() + np.concatenate([[0.0], np.cumsum(np.sort(cut.scores[free])[::-1])])
-                means = sums[least - inside.size : most + 1 - inside.size] / np.arange(least, max(most, least - 1) + 1)
+                already, free = members[decided_in[members]], members[~(decided_in | decided_out)[members]]
+                n = already.size
+                least, most = max(least, n), min(most, n + free.size)
+                sums = cut.scores[already].sum() + np.concatenate([[0.0], np.cumsum(np.sort(cut.scores[free])[::-1])])
+                means = sums[least - n : most + 1 - n] / np.arange(least, max(most, least - 1) + 1)
             else:
                 first, means = cut.means(cls, least)
                 means = means[least - first : most + 1 - first]
@@ -268,8 +270,7 @@ class SoftSearch:
     def _low(self, node: _Node) -> Integers:
         """The least counts in a node with which a selection can have more features than the best objective."""
         total = int(np.floor(max(self._incumbent.objective, 0.0))) + 1
-        low: Integers = np.maximum(node.low, total - (node.high.sum() - node.high))
-        return low
+        return cut_to_total(node.low, node.high, total, or_more=True)[0]
 
     def _split(self, node: _Node, relaxed: Relaxed) -> None:
         """Split a node on the counts or on the feature in which the mixed selections differ."""
@@ -278,8 +279,8 @@ class SoftSearch:
         width = node.high - low
         spread = np.where(width > 0, relaxed.spread, 0.0)
         away: Floats = np.where(free, 0.5 - np.abs(relaxed.mixture.x - 0.5), 0.0)
-        if spread.max() > _MIXED or (width.any() and away.max() < _FRACTIONAL):
-            cls = int((spread if spread.max() > _MIXED else width).argmax())
+        if spread.max() > self._effort.mixed or (width.any() and away.max() < self._effort.no_share):
+            cls = int((spread if spread.max() > self._effort.mixed else width).argmax())
             at = int(np.clip(int(relaxed.mean_counts[cls]), low[cls], node.high[cls] - 1))
             for child in self._halves(node, cls, at):
                 self._push(child)
@@ -292,7 +293,7 @@ class SoftSearch:
             still_open = (missing > 0) & (missing < available)
             away = np.where(free & still_open[self._problem.feature_classes], away, -1.0)
         feature = int(away.argmax())
-        node.split = ["feature", feature]
+        node.split = SplitFeature(feature)
         out = _Node(node.low, node.high, node.decided_in, (*node.decided_out, feature))
         into = _Node(node.low, node.high, (*node.decided_in, feature), node.decided_out)
         for child in self._adopted(node, [out, into]):
@@ -302,7 +303,7 @@ class SoftSearch:
         """The parts of a box with at most some count of a class, and with more."""
         first, second = node.high.copy(), node.low.copy()
         first[cls], second[cls] = at, at + 1
-        node.split = ["count", cls, at]
+        node.split = SplitCount(cls, at)
         boxes = ((node.low, first), (second, node.high))
         return self._adopted(node, [_Node(*box, node.decided_in, node.decided_out) for box in boxes])
 
@@ -321,19 +322,19 @@ class SoftSearch:
         node.bound, node.selection = self._problem.objective_ceiling(support), True
         self._settled_bound = max(self._settled_bound, node.bound)
 
-    def _tokens(self, bound: float) -> list[Token]:
-        """The tree as a list of tokens, parents before children; what a cut settles is not split any further."""
-        tokens: list[Token] = []
+    def _steps(self, bound: float) -> list[Step]:
+        """The tree as steps of a proof, parents before children; what a cut settles is not split any further."""
+        steps: list[Step] = []
         if bound >= self._problem.n_selectable:
-            return tokens
+            return steps
         left = [self._root]
         while left:
             node = left.pop()
             if node.selection:
-                tokens.append(["selection"])
+                steps.append(Single())
             elif node.bound <= bound or node.split is None:
-                tokens.append(["cut", node.cut])
+                steps.append(Close(node.cut))
             else:
-                tokens.append(node.split)
+                steps.append(node.split)
                 left += reversed(node.children)
-        return tokens
+        return steps

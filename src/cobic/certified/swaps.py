@@ -11,56 +11,55 @@ just moved stay for a few steps (tabu search), and τ falls from a few typical e
 
 import numpy as np
 
+from cobic.certified.effort import DEFAULT, Effort
 from cobic.matrix import Bools, Floats, Integers
 
-_HOT, _COLD = (0.7, 2.5), 0.2  # τ in typical effects; where a cooling begins is drawn: no one τ suits all data
-# Values of τ, exchanges at each with the least effort, with the most: a slow cooling finds more than many fast ones.
-_LEVELS, _STEPS, _MOST_STEPS = 20, 60, 120
-_TENURE = 2  # steps for which a feature that has moved stays, up to twice that
-_REACH = 40.0  # typical effects above the worst margin: comparisons beyond do not matter
 _STEEPEST = 40.0  # exponents are kept within what float32 can hold
 
 
 class Swaps:
     """Exchanges among some features."""
 
-    def __init__(self, effects: Floats, classes: Integers, inside: Bools, margins: Floats) -> None:
+    def __init__(
+        self, effects: Floats, classes: Integers, selected: Bools, margins: Floats, effort: Effort = DEFAULT
+    ) -> None:
+        self._effort = effort
         moving = np.abs(effects[effects != 0])
         unit = float(np.median(moving)) if moving.size else 1.0
-        rows = np.flatnonzero(margins <= margins.min() + _REACH * unit)
+        rows = np.flatnonzero(margins <= margins.min() + effort.swap_reach * unit)
         self._effects: Floats = np.ascontiguousarray(effects[:, rows]) / unit
         self._margins: Floats = margins[rows] / unit
-        self._inside = inside
+        self._selected = selected
         self._places = [np.flatnonzero(classes == cls) for cls in np.unique(classes)]
 
-    def cool(self, rng: np.random.Generator, effort: int) -> Bools | None:
+    def cool(self, rng: np.random.Generator, turn: int) -> Bools | None:
         """One cooling: which features are selected when all margins are positive; None if it does not come to that."""
-        inside, margins = self._inside.copy(), self._margins.copy()
-        stays = np.zeros(inside.size, dtype=np.int64)
+        effort, selected, margins = self._effort, self._selected.copy(), self._margins.copy()
+        stays = np.zeros(selected.size, dtype=np.int64)
         step = 0
-        for tau in np.geomspace(rng.uniform(*_HOT), _COLD, _LEVELS):
+        for tau in np.geomspace(rng.uniform(*effort.hot), effort.cold, effort.temperatures):
             grown = np.exp(np.clip(self._effects / tau, -_STEEPEST, _STEEPEST)).astype(np.float32)
             shrunk = 1.0 / grown
-            for _ in range(min(_STEPS << effort, _MOST_STEPS)):
+            for _ in range(min(effort.exchanges << turn, effort.most_exchanges)):
                 if margins.min() > 0:
-                    return inside
+                    return selected
                 step += 1
                 energy = np.exp((margins.min() - margins) / tau).astype(np.float32)
-                exchange = self._best(grown * energy, shrunk, inside, stays < step)
+                exchange = self._best(grown * energy, shrunk, selected, stays < step)
                 if exchange is None:
                     return None
                 out, into = exchange
-                inside[out], inside[into] = False, True
+                selected[out], selected[into] = False, True
                 margins += self._effects[into] - self._effects[out]
-                stays[[out, into]] = step + rng.integers(_TENURE, 2 * _TENURE + 1, 2)
+                stays[[out, into]] = step + rng.integers(effort.tenure, 2 * effort.tenure + 1, 2)
         return None
 
-    def _best(self, grown: Floats, shrunk: Floats, inside: Bools, free: Bools) -> tuple[int, int] | None:
+    def _best(self, grown: Floats, shrunk: Floats, selected: Bools, free: Bools) -> tuple[int, int] | None:
         """The exchange of two free features of a class that leaves the least energy."""
         best: tuple[float, int, int] | None = None
         for places in self._places:
             movable = places[free[places]]
-            outgoing, incoming = movable[inside[movable]], movable[~inside[movable]]
+            outgoing, incoming = movable[selected[movable]], movable[~selected[movable]]
             if outgoing.size == 0 or incoming.size == 0:
                 continue
             left = grown[outgoing] @ shrunk[incoming].T

@@ -18,8 +18,10 @@ import numpy as np
 
 from cobic.certified.certificate import make_certificate
 from cobic.certified.coarse import Beginning
+from cobic.certified.effort import Effort
 from cobic.certified.search import CertifiedSearch
 from cobic.certified.soft import SoftSearch
+from cobic.certified.standing import Standing
 from cobic.checks import is_number, require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools, Floats
@@ -28,13 +30,6 @@ from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent, SoftIncumbent
 from cobic.search.repair import climb, climb_in_batches, grow, is_large, raise_margin, repair
-
-_STARTING_PROGRAMS = 8
-_PROGRAMS = 100_000
-_SOFT_PROGRAMS = 4000
-_MOVES = 100  # from there linear programs lead on faster than single moves do
-# The linear program of the fixed point holds all comparisons and features: beyond this it is not worth its memory.
-_DENSE_CELLS = 1 << 22
 
 
 def solve(
@@ -45,6 +40,7 @@ def solve(
     max_programs: int | None = None,
     target_gap: float = 1e-4,
     start: Sequence[Bools] = (),
+    effort: Effort | None = None,
 ) -> Outcome:
     """Find the largest consistent selection and prove that there is no larger one.
 
@@ -65,14 +61,21 @@ def solve(
         nothing for long; 0 goes on to the proof, or until a limit is reached.
     start : sequence of ndarray of bool, shape (n_features,), optional
         Selections from which to start, such as the answers for similar margins, the most similar one first.
+    effort : cobic.certified.effort.Effort, optional
+        All other limits of the search: how many programs a tree may take, how much memory a window may, and so on. They
+        change how fast an answer comes, and how far the search goes, but never make one wrong.
 
     Returns
     -------
     Outcome
         The selection, the bound and the certificate.
     """
+    if not (effort is None or isinstance(effort, Effort)):
+        message = f"effort is {effort!r}: give a cobic.certified.effort.Effort"
+        raise InputError(message)
+    effort = effort or Effort()
     if max_programs is None:
-        max_programs = _SOFT_PROGRAMS if problem.soft else _PROGRAMS
+        max_programs = effort.soft_programs if problem.soft else effort.programs
     require_whole("max_programs", max_programs, 1)
     if not (is_number(target_gap) and target_gap >= 0):
         message = f"target_gap is {target_gap!r}: give a number of at least 0"
@@ -82,7 +85,7 @@ def solve(
         raise InputError(message)
     start = [problem.check_support(support) for support in start]
     if problem.soft:
-        return _solve_soft(problem, budget, max_programs, target_gap * problem.n_selectable, start)
+        return _solve_soft(problem, budget, max_programs, target_gap * problem.n_selectable, start, effort)
     incumbent = Incumbent(problem, budget)
     everything = problem.selectable
     if incumbent.offer(everything):
@@ -90,27 +93,26 @@ def solve(
         return Outcome(everything, problem.n_selectable, certificate=certificate)
     beginning = None
     if start:
-        beginning = _amounts(problem, _start_from(problem, budget, incumbent, start))
-    search = CertifiedSearch(problem, budget, incumbent, rng, max_programs, target_gap)
+        beginning = _amounts(problem, _start_from(problem, budget, incumbent, start, effort.starting_moves))
+    search = CertifiedSearch(problem, budget, incumbent, rng, max_programs, target_gap, effort)
     search.run(beginning)
     if incumbent.support is not None and not is_large(problem):
         incumbent.offer(raise_margin(problem, incumbent.support, budget))
     found = incumbent.support
     support = np.zeros_like(everything) if found is None else found
-    return Outcome(
-        support, search.upper_bound, reason=_why(search, budget, incumbent), certificate=search.certificate()
-    )
+    reason, bound = _why(search.standing), search.standing.upper_bound
+    return Outcome(support, bound, reason=reason, certificate=search.certificate())
 
 
-def _why(search: CertifiedSearch, budget: Budget, incumbent: Incumbent) -> str:
+def _why(standing: Standing) -> str:
     """Why a search ended before selection and bound met; nothing if they did, or a limit ended it."""
-    missing = search.upper_bound - incumbent.n_selected
-    if budget.stopped_by is not None or incumbent.support is None or missing == 0:
+    missing = standing.upper_bound - standing.n_selected
+    if standing.budget.stopped_by is not None or not standing.has_selection or missing == 0:
         return ""
     most = f"at most {missing} more feature{'s' if missing > 1 else ''} would be possible"
-    if search.is_close_enough:
+    if standing.is_close_enough:
         return f"consistent; {most}, which is close enough (target_gap=0 goes on)"
-    if search.is_stuck:
+    if standing.is_stuck():
         return f"consistent; {most}, and more effort has brought nothing for long (target_gap=0 goes on)"
     return f"consistent; {most}, and the linear programs that were allowed are spent (raise max_programs)"
 
@@ -119,11 +121,11 @@ def _amounts(problem: Problem, x: Floats) -> Beginning:
     return Beginning(np.array([x[members].sum() for members in problem.features_of_class]))
 
 
-def _start_from(problem: Problem, budget: Budget, incumbent: Incumbent, start: Sequence[Bools]) -> Floats:
+def _start_from(problem: Problem, budget: Budget, incumbent: Incumbent, start: Sequence[Bools], moves: int) -> Floats:
     """Mend what is there; where to begin with the bound."""
     for support in start:
         consistent = incumbent.offer(support)
-        mended = grow(problem, support, budget) if consistent else repair(problem, support, budget, _MOVES)
+        mended = grow(problem, support, budget) if consistent else repair(problem, support, budget, moves)
         if mended is not None:
             incumbent.offer(mended)
     best = start[0] if incumbent.support is None else incumbent.support
@@ -131,15 +133,15 @@ def _start_from(problem: Problem, budget: Budget, incumbent: Incumbent, start: S
 
 
 def _solve_soft(
-    problem: Problem, budget: Budget, max_programs: int, target_gap: float, start: Sequence[Bools]
+    problem: Problem, budget: Budget, max_programs: int, target_gap: float, start: Sequence[Bools], effort: Effort
 ) -> Outcome:
     incumbent = SoftIncumbent(problem, budget)
-    large = is_large(problem)
-    for support in [*start[:1], *_consistent(problem, budget), problem.selectable]:
+    large, moves = is_large(problem), effort.starting_moves
+    for support in [*start[:1], *_consistent(problem, budget, effort), problem.selectable]:
         incumbent.offer(support)
-        better = climb_in_batches(problem, support, budget) if large else climb(problem, support, budget, _MOVES)
+        better = climb_in_batches(problem, support, budget) if large else climb(problem, support, budget, moves)
         incumbent.offer(better)
-    search = SoftSearch(problem, budget, incumbent, max_programs, target_gap)
+    search = SoftSearch(problem, budget, incumbent, max_programs, target_gap, effort)
     search.run()
     found = incumbent.support
     support = np.zeros_like(problem.selectable) if found is None else found
@@ -147,11 +149,11 @@ def _solve_soft(
     return Outcome(support, problem.n_selectable, bound, certificate=search.certificate())
 
 
-def _consistent(problem: Problem, budget: Budget) -> list[Bools]:
+def _consistent(problem: Problem, budget: Budget, effort: Effort) -> list[Bools]:
     """A selection that violates nothing, if one is at hand: where violations are dear it is a good start."""
-    if problem.comparisons.other.size * problem.n_features > _DENSE_CELLS:
+    if problem.comparisons.other.size * problem.n_features > effort.starting_cells:
         return []
     hard = problem.softened(float("inf"))
     incumbent = Incumbent(hard, budget)
-    iterate(hard, budget, incumbent, _STARTING_PROGRAMS)
+    iterate(hard, budget, incumbent, effort.starting_programs)
     return [] if incumbent.support is None else [incumbent.support]
