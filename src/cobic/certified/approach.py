@@ -27,7 +27,7 @@ class Approach:
         selections: Selections | None = None,
     ) -> None:
         self._explorer, self._standing, self._totals, self._selections = explorer, standing, totals, selections
-        self._problem, self._effort = explorer.problem, explorer.effort
+        self._problem, self._effort, self._bundle = explorer.problem, explorer.effort, explorer.bundle
         self._closeness = self._effort.rough_of_part if totals is None else self._effort.rough
         self._vain = 0
         self.at = explorer.problem.n_selectable  # the total that it has come to
@@ -37,7 +37,7 @@ class Approach:
         total = int(np.clip(np.floor(beginning.amounts.sum()), self._standing.smallest, self._problem.n_selectable))
         if beginning.amounts.all():
             self._explorer.near = beginning.amounts / beginning.amounts.sum()
-        bundle = self._explorer.bundle
+        bundle = self._bundle
         if beginning.multipliers is not None:
             bundle.start_from(beginning.multipliers)
         bundle.closeness = self._closeness
@@ -85,8 +85,12 @@ class Approach:
 
     def _select(self, point: Relaxed) -> None:
         """Look for a selection on the way, until that was in vain too often: the bound may take long."""
-        if self._selections is not None and self._vain < self._effort.vain_roundings:
-            self._vain += self._selections.fails_to_round(point, self._closeness)
+        if self._selections is None or self._vain >= self._effort.vain_roundings:
+            return
+        if not self._standing.has_selection and point.model <= 0 < point.value and not self._bundle.is_small:
+            lower = max(self._standing.smallest, int(point.counts.sum() * (1.0 - 2.0 * self._effort.approach_step)))
+            point = self._explorer.first_open(lower) or point  # here the mixture's margin is too small, there it is not
+        self._vain += self._selections.fails_to_round(point, self._closeness)
 
     def _bound_roughly(self, bracket: "_Bracket") -> None:
         """Have a bound already, however rough, as soon as a solution is known below it."""
