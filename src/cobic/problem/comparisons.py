@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -27,6 +28,13 @@ class Comparisons:
         sample = np.arange(self.own.size)
         own = means[sample, self.own]
         return own[:, None] - self.factor * means[sample[:, None], self.other] - self.alpha[:, None]
+
+    def exact_margin(self, sample: int, means: Sequence[Fraction], beta: float) -> Fraction:
+        """Worst margin of one sample as a rational, for its class means (k,) and its β, of which 1/β is no float."""
+        factors = [1 / Fraction(beta) if inverse else Fraction(beta) for inverse in self.inverse]
+        pairs = zip(self.other[sample], factors, strict=True)
+        worst = min(means[self.own[sample]] - factor * means[other] for other, factor in pairs)
+        return worst - Fraction(self.alpha[sample])
 
     def pull(self, multipliers: Floats) -> Floats:
         """Weight (n, k) of each sample's class means in Σ multipliers·margins, for multipliers (n, c)."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -229,7 +228,10 @@ class Problem:
             margins: Floats = self.comparisons.margins(self.means(support)).min(axis=1)
             unsure = np.flatnonzero(~(np.abs(margins) > self.margin_errors))
         for sample in unsure:
-            margins[sample] = signed_float(self._exact_margin(int(sample), support))
+            row = self.matrix.rows(np.array([sample]))[0]
+            chosen = [row[support & (self.feature_classes == cls)] for cls in range(self.n_classes)]
+            means = [exact_sum(values) / values.size for values in chosen]
+            margins[sample] = signed_float(self.comparisons.exact_margin(sample, means, self.beta[sample]))
         return margins
 
     def worst_margin(self, support: ArrayLike) -> float:
@@ -449,17 +451,3 @@ class Problem:
             return float(given)
         message = f'slack_penalty is {given!r}: give a number above 0, "auto", or inf for margins that must hold'
         raise InputError(message)
-
-    def _exact_margin(self, sample: int, support: Bools) -> Fraction:
-        """Worst margin of one sample, as a rational."""
-        row = self.matrix.rows(np.array([sample]))[0]
-        means = []
-        for cls in range(self.n_classes):
-            chosen = row[support & (self.feature_classes == cls)]
-            means.append(exact_sum(chosen) / chosen.size)
-        own, alpha = means[self.labels[sample]], Fraction(self.alpha[sample])
-        beta = Fraction(self.beta[sample])
-        factors = [1 / beta if inverse else beta for inverse in self.comparisons.inverse]
-        others = self.comparisons.other[sample]
-        margins: list[Fraction] = [own - factor * means[q] - alpha for q, factor in zip(others, factors, strict=True)]
-        return min(margins)
