@@ -33,7 +33,7 @@ class Comparisons:
         """Worst margin of one sample as a rational, for its class means (k,) and its β, of which 1/β is no float."""
         factors = [1 / Fraction(beta) if inverse else Fraction(beta) for inverse in self.inverse]
         pairs = zip(self.other[sample], factors, strict=True)
-        worst = min(means[self.own[sample]] - factor * means[other] for other, factor in pairs)
+        worst: Fraction = min(means[self.own[sample]] - factor * means[other] for other, factor in pairs)
         return worst - Fraction(self.alpha[sample])
 
     def pull(self, multipliers: Floats) -> Floats:

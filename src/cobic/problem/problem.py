@@ -231,7 +231,7 @@ class Problem:
             row = self.matrix.rows(np.array([sample]))[0]
             chosen = [row[support & (self.feature_classes == cls)] for cls in range(self.n_classes)]
             means = [exact_sum(values) / values.size for values in chosen]
-            margins[sample] = signed_float(self.comparisons.exact_margin(sample, means, self.beta[sample]))
+            margins[sample] = signed_float(self.comparisons.exact_margin(int(sample), means, self.beta[sample]))
         return margins
 
     def worst_margin(self, support: ArrayLike) -> float:
@@ -377,8 +377,7 @@ class Problem:
         required[feature] = selectable[feature] = inside
         other.constraints = replace(self.constraints, required=required, selectable=selectable)
         other.required, other.selectable = required, selectable
-        order = self.features_of_class
-        other.__dict__["features_of_class"] = [members[selectable[members]] for members in order]
+        other.__dict__["features_of_class"] = [members[selectable[members]] for members in self.features_of_class]
         return other
 
     def columns(self, features: Integers) -> Floats:
@@ -445,8 +444,7 @@ class Problem:
             with np.errstate(over="ignore", invalid="ignore"):
                 margins = np.abs(self.comparisons.margins(self.means(self.selectable)).min(axis=1))
             typical = float(np.median(margins))
-            usable = np.isfinite(typical) and typical > 0
-            return self.n_selectable / (self.n_samples * typical) if usable else 1.0
+            return self.n_selectable / (self.n_samples * typical) if 0 < typical < np.inf else 1.0
         if isinstance(given, (int, float, np.number)) and given > _SMALLEST_SCALE:
             return float(given)
         message = f'slack_penalty is {given!r}: give a number above 0, "auto", or inf for margins that must hold'
