@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _CHOICES = ("ties", "beta_rule", "fixed_in", "fixed_out", "feature_groups", "method_options", "verbose")
 _NEEDED = ("obs", "var", "layers", "uns", "copy")
-_RANKING_SECONDS = 10.0
+_RANKING_SECONDS = 10.0  # a ranking is a by-product: it must not take longer than the selection
 
 
 def select_adata(

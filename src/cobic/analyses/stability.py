@@ -22,7 +22,7 @@ from cobic.search.parallel import side_by_side
 from cobic.search.result import Status
 
 _Run = tuple[Bools | None, str]  # the selection, None if there is none, and the reason
-_FEWEST_PER_CLASS = 2
+_FEWEST_PER_CLASS = 2  # samples: one alone is its own mean
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,9 @@ from cobic.problem import Problem
 from cobic.search.budget import Budget, OnProgress
 from cobic.search.result import Result, Status
 
-_QUICK_PROGRAMS = 1000
-_CLOSE = 0.15
-_PUSHES = 4
+_QUICK_PROGRAMS = 1000  # of fits that only lead to the next margin
+_CLOSE = 0.15  # of a margin: two that are closer need none between them
+_PUSHES = 4  # halvings between what was found and its bound
 
 
 def at_margin(problem: Problem, kind: Kind, value: float) -> Problem:

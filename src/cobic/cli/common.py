@@ -27,7 +27,7 @@ from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
 from cobic.search.result import Result, Status
 
-_SHOWN_ASIDE = 12
+_SHOWN_ASIDE = 12  # names on a line; the rest is counted
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:

@@ -23,7 +23,7 @@ from cobic.errors import DownloadError
 from cobic.matrix import Floats
 from cobic.problem.dataset import Dataset
 
-_TIMEOUT = 30.0
+_TIMEOUT = 30.0  # seconds without a word from the server
 
 
 @dataclass(frozen=True)

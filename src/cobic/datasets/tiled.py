@@ -20,7 +20,7 @@ Blocks = Iterable[tuple[slice, Any]]
 
 # Part of what a seed means: other numbers make other data.
 TILE_ROWS, TILE_COLUMNS = 64, 1 << 14
-_BLOCK_CELLS = 1 << 22
+_BLOCK_CELLS = 1 << 22  # 16 MB of float32 at a time
 
 _DENSEST = 0.5  # of a sparse matrix: above, it is larger than a dense one
 

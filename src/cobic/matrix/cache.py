@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from cobic.matrix.base import Floats, Integers
 
-MOST_BYTES = 1 << 28
-AHEAD_BYTES = 1 << 27
+MOST_BYTES = 1 << 28  # 256 MB: beside it the interpreter is small, and a laptop has it
+AHEAD_BYTES = 1 << 27  # half of that: what is read ahead must not push out what is there
 
 
 class ColumnCache:

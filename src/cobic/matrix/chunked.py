@@ -16,7 +16,7 @@ from cobic.matrix.pool import one_blas_thread, single_threaded
 Task = Callable[[int, int], tuple[Any, ...] | None]
 Grid = list[tuple[int, int, Any]]
 
-_AT_ONCE = 256
+_AT_ONCE = 256  # chunks whose results wait for each other
 
 
 class ChunkedMatrix(Matrix):

@@ -27,7 +27,7 @@ from cobic.matrix.pool import Room, in_order
 Result = TypeVar("Result")
 
 _ONE_BY_ONE = 2  # up to here a product for each column is faster than one for all: gemm first copies its operands
-_STRIP = 256
+_STRIP = 256  # columns: a strip of all rows stays in the cache
 
 
 class Source(Protocol):

@@ -9,8 +9,8 @@ import numpy as np
 from cobic.matrix.base import Integers
 
 TILE_CELLS = 1 << 20  # 8 MB as float64: few enough calls, and it stays in the cache between them
-_LEAST_WIDTH = 1 << 12
-_BAND_PER_LINE = 4
+_LEAST_WIDTH = 1 << 12  # columns: narrower tiles would read less than a page of a row at a time
+_BAND_PER_LINE = 4  # entries for each line across: so few bands that adding them up costs little
 
 
 @dataclass(frozen=True)

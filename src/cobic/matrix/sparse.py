@@ -28,7 +28,7 @@ from cobic.matrix.pool import Room, in_order
 Result = TypeVar("Result")
 Form = Literal["csr", "csc"]
 
-_ONE_BY_ONE = 2
+_ONE_BY_ONE = 2  # as for dense data
 
 
 class SparseSource(Protocol):

@@ -21,10 +21,10 @@ from cobic.matrix.cache import ColumnCache, RowsAhead, most_ahead
 from cobic.matrix.grid import bands, is_range
 from cobic.matrix.sparse import Form, cleaned, compressed
 
-_READ_CELLS = 1 << 23
-_WIDEST_READ = 1 << 16
-_BLOCK_BYTES = 1 << 27
-_NEAR_BYTES = 1 << 12
+_READ_CELLS = 1 << 23  # 64 MB as float64
+_WIDEST_READ = 1 << 16  # columns of a rectangle, so that it has many rows, too
+_BLOCK_BYTES = 1 << 27  # 128 MB of tiles that are worked on at a time
+_NEAR_BYTES = 1 << 12  # a page: what is closer is read along
 
 
 @contextmanager

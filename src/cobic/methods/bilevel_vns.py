@@ -50,7 +50,7 @@ from cobic.search.parallel import runs_alone, side_by_side
 from cobic.search.repair import repair
 from cobic.search.result import Run
 
-_NEGLIGIBLE = 1e-9
+_NEGLIGIBLE = 1e-9  # of the values: rounding, not a violation
 
 
 @dataclass(frozen=True)

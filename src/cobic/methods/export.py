@@ -17,7 +17,7 @@ from cobic.search.program import LinearProgram, ProgramNames
 
 ModelKind = Literal["linearised", "inner"]
 FileFormat = Literal["lp", "mps"]
-_LEAST_SHARE = 1e-12
+_LEAST_SHARE = 1e-12  # smaller shares make coefficients that no solver bears
 _TEXT = {"lp": lp_text, "mps": mps_text}
 
 

@@ -18,7 +18,7 @@ from cobic.search.budget import Budget, Incumbent
 from cobic.search.lp import LpSolver
 from cobic.search.repair import repair
 
-_SAME_SHARES = 1e-9
+_SAME_SHARES = 1e-9  # shares are quotients of whole numbers: different ones differ by more
 
 
 def solve(

@@ -38,12 +38,12 @@ from cobic.search.lp import LpSolver, solve_mixed
 from cobic.search.program import Entries, LinearProgram
 from cobic.search.repair import climb
 
-_STARTING_PROGRAMS = 8
+_STARTING_PROGRAMS = 8  # of the fixed point, which needs about three
 _ROUNDING = 1e-6  # a bound this little below a whole number stands for it
-_LEEWAY = 1e-9
-_MOST_CUTS = 1000
+_LEEWAY = 1e-9  # of a margin: what the solver may take for satisfied
+_MOST_CUTS = 1000  # selections that only the solver takes for consistent; a handful in practice
 _DEAREST = 1e7  # with a dearer slack the tolerances of the solver are worth whole features
-_GAP, _SOFT_GAP = 1 - 1e-3, 1e-7
+_GAP, _SOFT_GAP = 1 - 1e-3, 1e-7  # features are whole: less than one apart is proven; objectives are not
 
 
 def solve(

@@ -31,7 +31,7 @@ from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
 from cobic.search.lp import solve_mixed
 
-_SURPLUS = 1e-6
+_SURPLUS = 1e-6  # of a margin: beyond the tolerance of the solver
 _WHOLE = 1 - 1e-6  # a larger selection has at least one feature more
 
 

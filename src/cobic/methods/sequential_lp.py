@@ -29,8 +29,8 @@ from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
 from cobic.search.lp import LpSolver
 
-_SAME = 1e-7
-_LEAST_STEP = 1e-9
+_SAME = 1e-7  # the tolerance of the linear programs
+_LEAST_STEP = 1e-9  # so that a margin that is just met is asked for a little more
 _PRICE = 1e3  # features per unit of a row, whose entries are of size 1
 
 

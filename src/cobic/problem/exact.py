@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-_MANTISSA_BITS = 53
-_LOW_BITS = 26
+_MANTISSA_BITS = 53  # of a float64
+_LOW_BITS = 26  # half of them: sums of halves stay within int64
 _LOW_MASK = (1 << _LOW_BITS) - 1
 
 EPS = float(np.finfo(np.float64).eps)  # twice the largest relative error of one operation

@@ -158,8 +158,8 @@ class Problem:
         Methods that go through features in this order give the same answer whatever the order of the columns.
         """
         order = order_by_value(self.matrix)
-        order = order[self.selectable[order]]
-        return [order[self.feature_classes[order] == cls] for cls in range(self.n_classes)]
+        of_class = np.where(self.selectable, self.feature_classes, -1)[order]
+        return [order[of_class == cls] for cls in range(self.n_classes)]
 
     @cached_property
     def digest(self) -> dict[str, Any]:
@@ -202,9 +202,7 @@ class Problem:
 
     def means(self, support: ArrayLike) -> Floats:
         """Mean of each sample over the selected features of each class, (n, k); NaN where none is selected."""
-        support = self.check_support(support)
-        counts = self.counts(support)
-        sums = self.sums(support.astype(np.float64))
+        counts, sums = self.counts(support), self.sums(self.check_support(support).astype(np.float64))
         return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
     def margins(self, support: ArrayLike) -> Floats:

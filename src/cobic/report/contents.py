@@ -19,7 +19,7 @@ from cobic.report.views import HEATMAP_SPAN, colour, course_view, margins_view
 from cobic.search.result import Status
 
 MAX_LISTED = 200  # rows of the smaller tables
-MAX_BARS = 12
+MAX_BARS = 12  # samples that are hurt most; more bars have no room for their names
 _GREY = "#8a8f98"
 _CITE = (
     "A. Mucherino, S. Cafieri, A New Heuristic for Feature Selection by Consistent Biclustering, 2010, "

@@ -15,7 +15,7 @@ from cobic.report.views import Course, Heatmap, Margins, colour
 if TYPE_CHECKING:
     from bokeh.plotting import figure as Figure
 
-_LONGEST_LABEL = 14
+_LONGEST_LABEL = 14  # characters beside an axis, on a narrow screen
 _GREY = "#8a8f98"
 
 

@@ -14,7 +14,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8
 HEATMAP_SPAN = 2.0  # standard deviations on either side of a feature's mean
 LEVELS = 254  # steps of the heatmap: the middle one is the mean
 MAX_CELLS, MAX_COLUMNS, MAX_ROWS = 4_000_000, 30_000, 2_000  # beyond 32,767 pixels browsers refuse a canvas
-_BLOCK_CELLS = 1 << 20
+_BLOCK_CELLS = 1 << 20  # 8 MB of the data at a time
 _WHOLE = 400  # parts of up to so many features are always shown whole
 
 

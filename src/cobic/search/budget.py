@@ -20,7 +20,7 @@ from cobic.search.result import Progress
 OnProgress = Callable[[Progress], None]
 Clock = Callable[[], float]
 
-_NO_TIME = 1e-9
+_NO_TIME = 1e-9  # a limit must be above 0
 
 
 class Budget:

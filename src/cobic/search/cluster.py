@@ -12,8 +12,8 @@ from joblib import parallel_config
 
 from cobic.errors import InputError, UnfinishedError
 
-_REACHABLE = 3.0
-_UP = 60.0
+_REACHABLE = 3.0  # seconds: a scheduler that is there answers at once
+_UP = 60.0  # seconds: processes on a busy machine take long to start
 
 
 @contextmanager

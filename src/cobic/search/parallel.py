@@ -21,8 +21,8 @@ from cobic.matrix.threads import one_thread
 Key = TypeVar("Key")
 Answer = TypeVar("Answer")
 
-_ATTEMPTS = 4
-_LARGE = 1 << 20
+_ATTEMPTS = 4  # a task that ends its worker every time is at fault itself
+_LARGE = 1 << 20  # bytes: Dask sends objects of this size once, not with every task
 
 
 class _Shared:

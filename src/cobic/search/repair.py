@@ -14,13 +14,13 @@ from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 from cobic.search.budget import Budget
 
-_CANDIDATES = 256
-_PAIRED = 48
-_EXCHANGES = 60
-_LEAST_STEP = 1e-12
-_GROWTHS = 4
-_BATCH, _TURNS = 16, 50
-_LARGEST_BLOCK = 1 << 21
+_CANDIDATES = 256  # features whose moves are judged by all margins, after a ranking of all by the worst ones
+_PAIRED = 48  # features of each side: all pairs of them are judged
+_EXCHANGES = 60  # by then the worst margin hardly rises any more
+_LEAST_STEP = 1e-12  # of an objective: less is rounding
+_GROWTHS = 4  # each brings less than the one before
+_BATCH, _TURNS = 16, 50  # features at a time, halved where that does not help; turns, of which most need a few
+_LARGEST_BLOCK = 1 << 21  # cells that are computed at once: 16 MB
 _LARGE = 1 << 24  # cells: beyond them a pass for every single move takes too long
 _MANY_COMPARISONS = 10_000  # and so do the margins after each move that is looked at
 
