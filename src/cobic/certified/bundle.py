@@ -158,7 +158,7 @@ class Bundle:
                 seen = run.descend(everything, None, self.effort.looks_at_everything)
 
     def _start(self) -> Floats:
-        """Multipliers that weigh the samples that are worst off when everything is selected."""
+        """Multipliers that weigh the samples that are worst off when everything is selected: e⁻⁴ of it for the best."""
         problem = self.problem
         margins = problem.comparisons.margins(problem.means(problem.selectable))
         if problem.soft:

@@ -25,7 +25,7 @@ from cobic.search.lp import LpSolver
 from cobic.search.program import LinearProgram
 
 _TOLERANCE = 1e-9  # of the largest distance to a threshold: less is the rounding of the solver
-_WIDEST_UNIT = 1e3  # between columns: the solver bears no more without losing digits
+_WIDEST_UNIT = 1e3  # of s in a row, and its inverse: with more between them the solver would lose digits
 
 
 class FeaturePrograms:
