@@ -24,32 +24,32 @@ class FeatureSearch:
     def __init__(self, programs: FeaturePrograms, incumbent: Incumbent, proof: list[Multipliers]) -> None:
         self._programs, self._incumbent, self._proof = programs, incumbent, proof
 
-    def close(self, point: Relaxed, programs: int) -> list[Step] | None:
-        """Prove that no selection has the counts of an open point; None if one was found, or the effort is spent."""
+    def close(self, point: Relaxed, allowed: int) -> list[Step] | None:
+        """Prove by so many programs that no selection has some counts; None if one was found, or they are spent."""
         free, closed = in_question(self._programs.problem, point)
         try:
-            program = self._program(point, free, programs, self._programs.effort.active)
+            program = self._program(point, free, allowed, self._programs.effort.active)
             return Tree(program, self._proof).steps(point.cut.multipliers, closed=closed)
         except (Found, GivenUp):
             return None
 
-    def dive(self, point: Relaxed, base: Bools, size: int, programs: int, stage: int, rng: np.random.Generator) -> bool:
+    def dive(self, point: Relaxed, base: Bools, size: int, allowed: int, stage: int, rng: np.random.Generator) -> bool:
         """Look for a selection with the counts of an open point: one path down, by chance a little different."""
         free = near_thresholds(self._programs.window, point, base, size)
         try:
-            _Dive(self._program(point, free, programs, None), rng).run(stage)
+            _Dive(self._program(point, free, allowed, None), rng).run(stage)
         except Found:
             return True
         except GivenUp:
             pass
         return False
 
-    def _program(self, point: Relaxed, free: FreeFeatures, programs: int, active: int | None) -> NodeProgram:
-        """The programs of a tree or a dive, unless it would gather too much."""
+    def _program(self, point: Relaxed, free: FreeFeatures, allowed: int, active: int | None) -> NodeProgram:
+        """The program of a tree or a dive, unless it would gather too much."""
         if free.features.size * point.margins.size > self._programs.effort.tree_cells:
             raise GivenUp
         restriction = Restriction(self._programs, point.counts, free, self._incumbent)
-        return NodeProgram(restriction, self._programs, point, programs, active)
+        return NodeProgram(restriction, self._programs, point, allowed, active)
 
 
 class _Dive:

@@ -67,7 +67,7 @@ class Restriction:
 
     def __init__(self, programs: FeaturePrograms, counts: Integers, free: FreeFeatures, incumbent: Incumbent) -> None:
         self._problem, self._incumbent, self.counts = programs.problem, incumbent, counts
-        problem = programs.problem
+        problem = self._problem
         self.free = free.by_class(problem.feature_classes)
         self.features = self.free.features
         self.classes = problem.feature_classes[self.features]

@@ -17,7 +17,7 @@ class Tools:
     def __init__(
         self, problem: Problem, standing: Standing, proof: list[Multipliers], rng: np.random.Generator
     ) -> None:
-        self.standing = standing
+        self.standing, self.proof, self.rng = standing, proof, rng
         self.explorer = Explorer(problem, standing.budget, standing.effort)
         self.features = FeatureSearch(self.explorer.programs, standing.incumbent, proof)
         self.selections = Selections(self.explorer, standing, self.features, rng)
