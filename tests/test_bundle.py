@@ -213,7 +213,7 @@ def test_the_relaxation_lies_between_the_model_and_the_value(data, instance):
     assert found.margins.min() == pytest.approx(found.model)
     x = found.mixture.x
     assert np.bincount(problem.feature_classes, x) == pytest.approx(counts)
-    by_programs = FeaturePrograms(problem, no_limit(problem), Bundle(problem, no_limit(problem)))
+    by_programs = FeaturePrograms(Bundle(problem, no_limit(problem)))
     closely = by_programs.solve(counts, closely=True)
     assert closely.model == pytest.approx(wanted, abs=1e-5 * size)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import cobic
 from clocks import Ticking, time_by
+from cobic.certified.effort import Effort
 from cobic.checker import FORMAT, VERSION
 from cobic.problem.identity import checksum, problem_parameters
 from oracle import Oracle
@@ -386,3 +387,11 @@ def test_numbers_that_the_linear_programs_cannot_cope_with_are_still_decided():
     result = solve(problem)
     assert result.upper_bound == result.n_selected == Oracle(X, y).optimum()
     assert cobic.verify(problem, result.certificate).ok
+
+
+def test_limits_of_the_search_can_be_given():
+    data = cobic.datasets.make_expression(n_features=300, class_sizes=(30, 30), contaminated=0.15, seed=4)
+    few, more = (cobic.solve(data.problem(), time_limit=None, effort=Effort(programs=limit)) for limit in (40, 400))
+    assert few.lps < 100 < more.lps
+    with pytest.raises(cobic.InputError, match="effort is 3: give"):
+        cobic.solve(data.problem(), effort=3)

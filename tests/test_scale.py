@@ -30,9 +30,8 @@ def no_limit(problem):
     return Budget(None, None, problem.n_features)
 
 
-def programs(problem, budget=None):
-    budget = budget or no_limit(problem)
-    return FeaturePrograms(problem, budget, Bundle(problem, budget))
+def programs(problem, budget=None, **limits):
+    return FeaturePrograms(Bundle(problem, budget or no_limit(problem), Effort(**limits)))
 
 
 @pytest.fixture
@@ -163,7 +162,7 @@ def test_what_one_of_many_features_does_is_not_lost_in_the_solver(large_expressi
     counts = problem.feature_class_sizes - 60
     bundle = Bundle(problem, no_limit(problem))
     begun = bundle.minimise(counts, counts, lambda value, model, _: value - model <= 1e-4 * abs(value))
-    ends = FeaturePrograms(problem, no_limit(problem), bundle)
+    ends = FeaturePrograms(bundle)
     solution = ends._by_programs(begun, bundle.window, counts, begun.cut.multipliers, closely=True)
     least = float(solution.cut.values(counts[None, :])[0]) / solution.cut.size
     assert problem.worst_margin(problem.selectable) < -1.0
@@ -251,10 +250,10 @@ def test_beginning_at_counts_that_can_be_reached_leads_to_the_optimum(data, inst
 def test_a_tree_that_would_gather_too_much_is_not_begun(expression):
     problem = expression.problem()
     budget = no_limit(problem)
-    relaxation = programs(problem, budget)
+    relaxation = programs(problem, budget, tree_cells=10)
     point = relaxation.solve(problem.feature_class_sizes - 30, closely=True)
     before = budget.lps
-    search_ = FeatureSearch(problem, relaxation, budget, Incumbent(problem, budget), [], Effort(tree_cells=10))
+    search_ = FeatureSearch(relaxation, Incumbent(problem, budget), [])
     base = round_to_counts(problem, point.mixture.x, point.counts)
     assert not search_.dive(point, base, 100, 50, 0, np.random.default_rng(0))
     assert search_.close(point, 50) is None
@@ -291,7 +290,7 @@ def test_more_classes_than_the_relaxation_has_features():
 
 
 def test_shares_far_from_what_there_is_are_reached_at_once(large_expression):
-    brancher = branching.Brancher(large_expression, None, no_limit(large_expression))
+    brancher = branching.Brancher(programs(large_expression))
     counts = brancher.nearest(190_000, np.array([0.97, 0.03]))
     assert counts.sum() == 190_000
     assert (counts <= large_expression.feature_class_sizes).all()

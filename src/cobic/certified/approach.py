@@ -6,14 +6,14 @@ Where features are many it begins with the bound of a part of them (:mod:`cobic.
 import numpy as np
 
 from cobic.certified.bundle import Relaxed
-from cobic.certified.coarse import Beginning, everything, part_of_features, quiet
+from cobic.certified.coarse import Beginning, everything, part_of_features
 from cobic.certified.effort import Effort
 from cobic.certified.explorer import Explorer
 from cobic.certified.selections import Selections
 from cobic.certified.standing import Standing
 from cobic.certified.totals import Totals
 from cobic.problem import Problem
-from cobic.search.budget import Budget
+from cobic.search.budget import Budget, Incumbent
 
 
 class Approach:
@@ -143,9 +143,9 @@ def bound_of_part(problem: Problem, budget: Budget, effort: Effort) -> Beginning
     part = part_of_features(problem, effort)
     if part is None or part.is_consistent(part.selectable):
         return None
-    silent, incumbent = quiet(part, budget)
+    silent = budget.silent()  # nobody is told about a part
     explorer = Explorer(part, silent, effort)
-    standing = Standing(part, silent, incumbent, effort.programs, effort=effort)
+    standing = Standing(part, silent, Incumbent(part, silent), effort.programs, effort=effort)
     approach = Approach(explorer, standing)
     approach.run(bound_of_part(part, silent, effort) or everything(part))
     if not explorer.brancher.cuts or approach.at <= standing.smallest:

@@ -14,11 +14,8 @@ import numpy as np
 from cobic.certified.bounds import Cut
 from cobic.certified.boxes import cut_to_total
 from cobic.certified.bundle import Relaxed
-from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.programs import FeaturePrograms
 from cobic.matrix import Bools, Floats, Integers
-from cobic.problem import Problem
-from cobic.search.budget import Budget
 
 
 @dataclass
@@ -51,9 +48,11 @@ class Slice:
 class Brancher:
     """Settles one slice after another; the cuts found for one serve all."""
 
-    def __init__(self, problem: Problem, relaxation: FeaturePrograms, budget: Budget, effort: Effort = DEFAULT) -> None:
-        self._problem, self._relaxation, self._budget, self._effort = problem, relaxation, budget, effort
-        self.sizes, self.least = problem.feature_class_sizes, np.maximum(problem.required_sizes, 1)
+    def __init__(self, programs: FeaturePrograms) -> None:
+        self._programs, self._problem = programs, programs.problem
+        self._budget, self._effort = programs.budget, programs.effort
+        self.sizes = self._problem.feature_class_sizes
+        self.least: Integers = np.maximum(self._problem.required_sizes, 1)
         self.cuts: list[Cut] = []
 
     def settle(self, total: int, near: Floats, max_open: int, *, or_more: bool = False) -> Slice:
@@ -151,12 +150,12 @@ class Brancher:
 
     def _visit(self, work: "_Work", point: Integers) -> bool:
         """Solve the relaxation at a point; False if the budget ran out."""
-        if self._relaxation.moved(point) > self._effort.far:
+        if self._programs.moved(point) > self._effort.far:
             known = [cut for cut in self.cuts[-self._effort.latest_cuts :] if cut.size and cut.reaches(point)]
             if known:
                 best = min(known, key=lambda cut: float(cut.values(point[None, :])[0]) / cut.size)
-                self._relaxation.start_from(best.multipliers)
-        solution = self._relaxation.solve(point)
+                self._programs.start_from(best.multipliers)
+        solution = self._programs.solve(point)
         if solution is None:
             return False
         self.cuts.append(solution.cut)

@@ -25,7 +25,7 @@ import numpy as np
 from cobic.certified.bounds import PRECISION, Cut
 from cobic.certified.class_pieces import ClassPieces
 from cobic.certified.effort import DEFAULT, Effort
-from cobic.certified.looks import Everything, Look, Window
+from cobic.certified.looks import Box, Decided, Everything, Look, Window
 from cobic.certified.pieces import FINEST, Mixture, Model, Pieces
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
@@ -49,14 +49,13 @@ class Relaxed:
 
 _NOTHING = 1e-200  # multipliers that are all below stand for none: their factor would overflow
 Enough = Callable[[float, float, float], bool]
-Box = tuple[Integers, Integers]
 
 
 class Bundle:
     """Minimises the bound over one box of counts after another; what was met before serves again."""
 
     def __init__(self, problem: Problem, budget: Budget, effort: Effort = DEFAULT) -> None:
-        self._problem, self._budget, self.effort = problem, budget, effort
+        self.problem, self.budget, self.effort = problem, budget, effort
         self.closeness = effort.close
         self._everything = Everything(problem, None, effort)
         self._window_size = Window.size_for(problem, effort)
@@ -73,14 +72,14 @@ class Bundle:
             if self._seen is None:
                 message = "there is no window before the first look"
                 raise AssertionError(message)
-            size = Window.size_for_dives(self._problem, self.effort)
-            self._window = Window(self._problem, self._seen, size, self.effort)
+            size = Window.size_for_dives(self.problem, self.effort)
+            self._window = Window(self.problem, self._seen, size, self.effort)
         return self._window
 
     @property
     def is_small(self) -> bool:
         """Whether a window holds all features."""
-        return self._window_size == self._problem.n_features
+        return self._window_size == self.problem.n_features
 
     def window_for(self, counts: Integers) -> Window | None:
         """A window that holds the thresholds of some counts, if there is one."""
@@ -99,14 +98,14 @@ class Bundle:
 
     def start_near(self, support: Bools) -> None:
         """Begin the next box with the full price on what a selection violates most (soft margins)."""
-        margins = self._problem.comparisons.margins(self._problem.means(support))
+        margins = self.problem.comparisons.margins(self.problem.means(support))
         hardest = margins == margins.min(axis=1, keepdims=True)
         self._multipliers = self.pieces.admissible.nearest(np.where(hardest & (margins < 0), 1.0, 0.0))
 
     def at(self, counts: Integers) -> Relaxed | None:
         """Decide the sign of the largest worst margin at some counts (hard margins); None if the budget ran out."""
-        least, looks, effort = float(self._problem.margin_errors.max()), 0, self.effort
-        tolerance = max(effort.part_of_a_feature, self.closeness * self._problem.n_features)
+        least, looks, effort = float(self.problem.margin_errors.max()), 0, self.effort
+        tolerance = max(effort.part_of_a_feature, self.closeness * self.problem.n_features)
 
         def enough(value: float, model: float, effect: float) -> bool:
             nonlocal looks
@@ -121,14 +120,12 @@ class Bundle:
 
         return self.minimise(counts, counts, enough)
 
-    def minimise(
-        self, low: Integers, high: Integers, enough: Enough, decided: tuple[Bools, Bools] | None = None
-    ) -> Relaxed | None:
+    def minimise(self, low: Integers, high: Integers, enough: Enough, decided: Decided | None = None) -> Relaxed | None:
         """Find the multipliers with the least bound over a box; None if the budget ran out before the first look."""
-        if self._budget.exhausted():
+        if self.budget.exhausted():
             return None
-        run = _Descent(self, self._budget, (low, high), enough, decided)
-        everything = self._everything if decided is None else Everything(self._problem, decided, self.effort)
+        run = _Descent(self, (low, high), enough, decided)
+        everything = self._everything if decided is None else Everything(self.problem, decided, self.effort)
         point = self._start() if self._multipliers is None else self._multipliers
         if decided is None and self._window is not None and self._window.is_complete:
             run.descend(self._window, point, self.effort.looks)
@@ -149,20 +146,20 @@ class Bundle:
         """
         seen = run.look_at_everything(everything, point)
         for _ in range(self.effort.looks):
-            if run.is_enough() or self._budget.exhausted():
+            if run.is_enough() or self.budget.exhausted():
                 if self._window is None or not self._window.holds(seen.counts):
                     self._window, self._seen = None, run.best
                 return
             self._window = None  # its memory serves the next one
-            self._window = Window(self._problem, seen, self._window_size, self.effort)
+            self._window = Window(self.problem, seen, self._window_size, self.effort)
             before = run.best.value
             seen = run.look_at_everything(everything, run.descend_through(self._window))
             if run.best.value > before - self.effort.window_progress * (before - run.model.least):
                 seen = run.descend(everything, None, self.effort.looks_at_everything)
 
     def _start(self) -> Floats:
-        """Multipliers that weigh the samples that are worst off when everything is selected."""
-        problem = self._problem
+        """Multipliers that weigh the samples that are worst off when everything is selected: e⁻⁴ of it for the best."""
+        problem = self.problem
         margins = problem.comparisons.margins(problem.means(problem.selectable))
         if problem.soft:
             return self.pieces.admissible.nearest(np.where(margins < 0, 1.0, 0.0))
@@ -171,23 +168,23 @@ class Bundle:
 
     def whole(self, multipliers: Floats) -> Integers:
         """Admissible multipliers as whole numbers, those of a sample within the price."""
-        if not self._problem.soft:
+        if not self.problem.soft:
             return whole_numbers(multipliers)[0]
         whole = np.floor(multipliers * PRECISION).astype(np.int64)
         excess = np.maximum(whole.sum(axis=1) - PRECISION, 0)
         whole[np.arange(whole.shape[0]), whole.argmax(axis=1)] -= excess
         return whole
 
-    def refit(self, box: Box, look: Look, decided: tuple[Bools, Bools] | None) -> None:
+    def refit(self, box: Box, look: Look, decided: Decided | None) -> None:
         """Make the pieces of another box pieces of this one, before its first look is added."""
-        self.pieces.refit(*box, look, self._window, decided)
+        self.pieces.refit(box, look, self._window, decided)
 
     def relaxed(self, best: Look, model: Model, low: Integers, high: Integers) -> Relaxed:
         """What the best look and the model say."""
         mixed = self.pieces.mixed()
         rounded = np.clip(np.round(mixed.mean_counts), low, high).astype(np.int64)
-        cut = Cut(self._problem, best.whole, rounded, best.scores)
-        excluded = not self._problem.soft and bool(cut.excludes(cut.values(rounded[None, :]))[0])
+        cut = Cut(self.problem, best.whole, rounded, best.scores)
+        excluded = not self.problem.soft and bool(cut.excludes(cut.values(rounded[None, :]))[0])
         of_mixture = (mixed.margins, mixed.mean_counts, mixed.spread)
         return Relaxed(cut, best.value, model.least, *of_mixture, rounded, excluded, mixed.mixture)
 
@@ -195,10 +192,9 @@ class Bundle:
 class _Descent:
     """The descent over one box: the best look at everything, where that was, and the model."""
 
-    def __init__(
-        self, bundle: Bundle, budget: Budget, box: Box, enough: Enough, decided: tuple[Bools, Bools] | None
-    ) -> None:
-        self._bundle, self._budget, self._box, self._enough, self._decided = bundle, budget, box, enough, decided
+    def __init__(self, bundle: Bundle, box: Box, enough: Enough, decided: Decided | None) -> None:
+        self._bundle, self._budget, self._box = bundle, bundle.budget, box
+        self._enough, self._decided = enough, decided
         self._best: Look | None = None
         self._model: Model | None = None
         self.at: Floats = np.zeros(0)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cobic.certified.effort import DEFAULT, Effort
-from cobic.certified.looks import Look, Window, class_sums, largest
+from cobic.certified.looks import Box, Decided, Look, Window, class_sums, largest
 from cobic.certified.newton import LevelProjection
 from cobic.certified.pieces import Mixed, Mixture, Model
 from cobic.certified.quadratic import Admissible
@@ -64,12 +64,10 @@ class ClassPieces:
         newest = sorted(self._pieces, key=lambda piece: piece.last_used)[-self._most :]
         self._pieces = [piece for piece in newest if piece.last_used > self._turn - self._effort.idle_of_class]
 
-    def refit(
-        self, low: Integers, high: Integers, look: Look, window: Window | None, decided: tuple[Bools, Bools] | None
-    ) -> None:
+    def refit(self, box: Box, look: Look, window: Window | None, decided: Decided | None) -> None:
         """Make the pieces of another box pieces of this one where that is little work; forget the others."""
         self._least, self._aim, self._expected = -np.inf, self._effort.level, -np.inf
-        problem, scores = self._problem, look.scores
+        (low, high), problem, scores = box, self._problem, look.scores
         decided_in, decided_out = decided or (problem.required, ~problem.selectable)
         if scores is None and window is not None:
             scores = np.zeros(problem.n_features)

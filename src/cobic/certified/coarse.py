@@ -12,7 +12,6 @@ import numpy as np
 from cobic.certified.effort import DEFAULT, Effort
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
-from cobic.search.budget import Budget, Incumbent
 
 
 @dataclass(frozen=True)
@@ -41,9 +40,3 @@ def part_of_features(problem: Problem, effort: Effort = DEFAULT) -> Problem | No
     kept = problem.matrix.selected(np.sort(np.concatenate(evenly)))
     part = Problem(kept, problem.classes[problem.labels], problem.alpha, problem.beta, beta_rule=problem.beta_rule)
     return part if part.feature_class_sizes.all() else None
-
-
-def quiet(problem: Problem, budget: Budget) -> tuple[Budget, Incumbent]:
-    """A budget and an incumbent for a search on the side."""
-    silent = budget.silent()
-    return silent, Incumbent(problem, silent)

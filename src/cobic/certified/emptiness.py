@@ -7,7 +7,7 @@ do not do it, a feature that does much more than others is decided first: with a
 import numpy as np
 
 from cobic.certified.bundle import Relaxed
-from cobic.certified.proof import Close, Multipliers, SplitCount, SplitFeature, Step
+from cobic.certified.proof import Close, SplitCount, SplitFeature, Step
 from cobic.certified.tools import Tools
 from cobic.certified.totals import Total
 
@@ -15,8 +15,8 @@ from cobic.certified.totals import Total
 class Emptiness:
     """Lowers the bound one unit at a time, by proofs that hold each other's multipliers."""
 
-    def __init__(self, tools: Tools, proof: list[Multipliers], rng: np.random.Generator) -> None:
-        self._tools, self._proof, self._rng = tools, proof, rng
+    def __init__(self, tools: Tools) -> None:
+        self._tools, self._proof = tools, tools.proof
         self._explorer, self._standing = tools.explorer, tools.standing
         self._problem, self._effort = tools.explorer.problem, tools.explorer.effort
         self._parts: dict[tuple[int, bool], Emptiness] = {}
@@ -120,9 +120,9 @@ class Emptiness:
         key = (feature, inside)
         if key not in self._parts:
             part = self._problem.deciding(feature, inside=inside)
-            tools = Tools(part, self._standing.of_part(part), self._proof, self._rng)
+            tools = Tools(part, self._standing.of_part(part), self._proof, self._tools.rng)
             tools.explorer.near = self._explorer.near
-            self._parts[key] = Emptiness(tools, self._proof, self._rng)
+            self._parts[key] = Emptiness(tools)
         self._parts[key]._standing.follow(self._standing)
         return self._parts[key]
 

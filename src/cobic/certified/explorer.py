@@ -22,8 +22,8 @@ class Explorer:
     def __init__(self, problem: Problem, budget: Budget, effort: Effort = DEFAULT) -> None:
         self.problem, self.budget, self.effort = problem, budget, effort
         self.bundle = Bundle(problem, budget, effort)
-        self.programs = FeaturePrograms(problem, budget, self.bundle)
-        self.brancher = Brancher(problem, self.programs, budget, effort)
+        self.programs = FeaturePrograms(self.bundle)
+        self.brancher = Brancher(self.programs)
         # Shares of the classes where relaxations were good.
         self.near: Floats = problem.feature_class_sizes / problem.n_selectable
         self.reached = problem.n_selectable  # the largest total on the way to the bound that was not excluded

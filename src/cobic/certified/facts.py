@@ -109,7 +109,7 @@ def settled_features(problem: Problem, result: Result, time_limit: float | None 
 
 def _forced_at_all(problem: Problem, result: Result, budget: Budget) -> tuple[Bools, Bools] | None:
     """Features forced in, and out, at all counts that a selection as large can have; None if that is not known."""
-    brancher, points = Brancher(problem, FeaturePrograms(problem, budget, Bundle(problem, budget)), budget), []
+    brancher, points = Brancher(FeaturePrograms(Bundle(problem, budget))), []
     counts = problem.counts(result.support)
     for total in range(result.n_selected, result.upper_bound + 1):
         found = brancher.settle(total, counts / counts.sum(), DEFAULT.settled_counts)
@@ -118,7 +118,7 @@ def _forced_at_all(problem: Problem, result: Result, budget: Budget) -> tuple[Bo
             return None
     always = np.ones(problem.n_features, dtype=np.bool_)
     never = always.copy()
-    programs, cuts = FeaturePrograms(problem, budget, Bundle(problem, budget)), list[Cut]()
+    programs, cuts = FeaturePrograms(Bundle(problem, budget)), list[Cut]()
     for point in points:
         solution = programs.solve(point, closely=True)
         if solution is None:

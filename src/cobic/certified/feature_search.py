@@ -7,7 +7,6 @@ those whose other value would not already push the bound v to zero, or, for a di
 import numpy as np
 
 from cobic.certified.bundle import Relaxed
-from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.fixing import FREE, IN, OUT, Values
 from cobic.certified.node_program import NodeProgram
 from cobic.certified.programs import FeaturePrograms
@@ -16,73 +15,48 @@ from cobic.certified.restriction import Found, FreeFeatures, GivenUp, Restrictio
 from cobic.certified.swaps import Swaps
 from cobic.certified.trees import FRACTIONAL, Tree
 from cobic.matrix import Bools, Floats
-from cobic.problem import Problem
-from cobic.search.budget import Budget, Incumbent
+from cobic.search.budget import Incumbent
 
 
 class FeatureSearch:
     """Decides on features at one count vector after another."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        programs: FeaturePrograms,
-        budget: Budget,
-        incumbent: Incumbent,
-        proof: list[Multipliers],
-        effort: Effort = DEFAULT,
-    ) -> None:
-        self._problem, self._programs, self._budget, self._effort = problem, programs, budget, effort
-        self._incumbent, self._proof = incumbent, proof
+    def __init__(self, programs: FeaturePrograms, incumbent: Incumbent, proof: list[Multipliers]) -> None:
+        self._programs, self._incumbent, self._proof = programs, incumbent, proof
 
-    def close(self, point: Relaxed, programs: int) -> list[Step] | None:
-        """Prove that no selection has the counts of an open point; None if one was found, or the effort is spent."""
-        free, closed = in_question(self._problem, point)
+    def close(self, point: Relaxed, allowed: int) -> list[Step] | None:
+        """Prove by so many programs that no selection has some counts; None if one was found, or they are spent."""
+        free, closed = in_question(self._programs.problem, point)
         try:
-            restriction, program = self._set_up(point, free, programs, self._effort.active)
-            tree = Tree(restriction, program, self._incumbent, self._proof, self._effort)
-            return tree.steps(point.cut.multipliers, closed=closed)
+            program = self._program(point, free, allowed, self._programs.effort.active)
+            return Tree(program, self._proof).steps(point.cut.multipliers, closed=closed)
         except (Found, GivenUp):
             return None
 
-    def dive(self, point: Relaxed, base: Bools, size: int, programs: int, stage: int, rng: np.random.Generator) -> bool:
+    def dive(self, point: Relaxed, base: Bools, size: int, allowed: int, stage: int, rng: np.random.Generator) -> bool:
         """Look for a selection with the counts of an open point: one path down, by chance a little different."""
         free = near_thresholds(self._programs.window, point, base, size)
         try:
-            restriction, program = self._set_up(point, free, programs, None)
-            _Dive(restriction, program, self._incumbent, self._effort, rng).run(stage)
+            _Dive(self._program(point, free, allowed, None), rng).run(stage)
         except Found:
             return True
         except GivenUp:
             pass
         return False
 
-    def _set_up(
-        self, point: Relaxed, free: FreeFeatures, programs: int, active: int | None
-    ) -> tuple[Restriction, NodeProgram]:
-        """What a tree or a dive works on, unless that is too much."""
-        if free.features.size * point.margins.size > self._effort.tree_cells:
+    def _program(self, point: Relaxed, free: FreeFeatures, allowed: int, active: int | None) -> NodeProgram:
+        """The program of a tree or a dive, unless it would gather too much."""
+        if free.features.size * point.margins.size > self._programs.effort.tree_cells:
             raise GivenUp
-        restriction = Restriction(self._problem, self._programs.sums, point.counts, free)
-        last_program = self._budget.lps + programs
-        program = NodeProgram(restriction, self._programs, self._budget, last_program, point, self._effort)
-        program.begin(active)
-        return restriction, program
+        restriction = Restriction(self._programs, point.counts, free, self._incumbent)
+        return NodeProgram(restriction, self._programs, point, allowed, active)
 
 
 class _Dive:
     """One path down: features are decided one by one, each the way that keeps more margin."""
 
-    def __init__(
-        self,
-        restriction: Restriction,
-        program: NodeProgram,
-        incumbent: Incumbent,
-        effort: Effort,
-        rng: np.random.Generator,
-    ) -> None:
-        self._restriction, self._program, self._incumbent = restriction, program, incumbent
-        self._effort, self._rng = effort, rng
+    def __init__(self, program: NodeProgram, rng: np.random.Generator) -> None:
+        self._program, self._restriction, self._effort, self._rng = program, program.restriction, program.effort, rng
 
     def run(self, stage: int) -> None:
         """Those with the largest effect come first.
@@ -99,7 +73,7 @@ class _Dive:
             if not bound.closes:
                 forced = (values == FREE) & bound.forced
                 values[forced] = bound.preferred[forced]
-            self._restriction.submit_if_good(self._restriction.rounded(x, values), self._incumbent)
+            self._restriction.submit_if_good(self._restriction.rounded(x, values))
             away = np.minimum(x, 1.0 - x)
             places = np.flatnonzero((away > FRACTIONAL) & (values == FREE))
             if places.size == 0:
@@ -127,4 +101,4 @@ class _Dive:
         found = Swaps(effects, classes, rounded[free], margins, self._effort).cool(self._rng, stage)
         if found is not None:
             rounded[free] = found
-            restriction.submit_if_good(rounded, self._incumbent)
+            restriction.submit_if_good(rounded)

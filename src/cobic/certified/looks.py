@@ -16,6 +16,9 @@ from cobic.certified.effort import DEFAULT, Effort
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
+Box = tuple[Integers, Integers]  # the least and the largest counts, both included
+Decided = tuple[Bools, Bools]  # features that every selection holds, and those that none holds
+
 
 class RunningSums:
     """Sums of each sample by class over a selection: those of the last time, less and more what has changed.
@@ -65,7 +68,7 @@ class Look:
 class Everything:
     """Looks at all features."""
 
-    def __init__(self, problem: Problem, decided: tuple[Bools, Bools] | None = None, effort: Effort = DEFAULT) -> None:
+    def __init__(self, problem: Problem, decided: Decided | None = None, effort: Effort = DEFAULT) -> None:
         self._problem, self._sums = problem, RunningSums(problem, effort)
         decided_in, decided_out = decided if decided is not None else (problem.required, ~problem.selectable)
         free = ~(decided_in | decided_out)

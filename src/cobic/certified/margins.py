@@ -90,7 +90,7 @@ def _beta_bound(problem: Problem, low: float, budget: Budget) -> float:
 
     def margin(beta: float) -> float:
         other = problem.with_margins(problem.alpha, beta)
-        solution = FeaturePrograms(other, budget, Bundle(other, budget)).solve(least, closely=True)
+        solution = FeaturePrograms(Bundle(other, budget)).solve(least, closely=True)
         return np.inf if solution is None else solution.value
 
     high = low
@@ -113,7 +113,7 @@ def selections_with_large_margins(
 
     A size at which constraints leave a class without features gives no selection.
     """
-    programs = FeaturePrograms(problem, budget, Bundle(problem, budget, effort))
+    programs = FeaturePrograms(Bundle(problem, budget, effort))
     least, sizes = np.maximum(problem.required_sizes, 1), problem.feature_class_sizes
     bound, factor = np.inf, 1
     while not budget.exhausted():

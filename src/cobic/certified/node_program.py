@@ -7,47 +7,36 @@ those come in that turn out to be on the wrong side of a threshold, and so do co
 import numpy as np
 
 from cobic.certified.bundle import Relaxed, whole_numbers
-from cobic.certified.effort import Effort
 from cobic.certified.fixing import FREE, IN, OUT, Values
 from cobic.certified.programs import FeaturePrograms
 from cobic.certified.restriction import GivenUp, Restriction
 from cobic.matrix import Floats, Integers
-from cobic.search.budget import Budget
 from cobic.search.lp import BranchingLp
 
 _VIOLATED = 1e-9  # of a row's scale: less is the rounding of the solver
 
 
 class NodeProgram:
-    """Solves the nodes of one tree."""
+    """Solves the nodes of one tree, so many programs at most; at first so many features are active, or all."""
 
     def __init__(
-        self,
-        restriction: Restriction,
-        programs: FeaturePrograms,
-        budget: Budget,
-        last_program: int,
-        point: Relaxed,
-        effort: Effort,
+        self, restriction: Restriction, programs: FeaturePrograms, point: Relaxed, allowed: int, active: int | None
     ) -> None:
-        self._restriction, self._programs, self._effort = restriction, programs, effort
-        self._budget, self._last_program = budget, last_program
+        self.restriction, self._programs, self.effort = restriction, programs, programs.effort
+        self._budget, self._last_program = programs.budget, programs.budget.lps + allowed
         self._rows = self._tight_rows(point)
         self._active = np.zeros(restriction.features.size, dtype=np.bool_)
+        self._activate(np.argsort(restriction.free.losses, kind="stable")[:active])
 
     def _tight_rows(self, point: Relaxed) -> Integers:
         """The comparisons that matter: those with a multiplier, and as many again that come next."""
         weighted = np.flatnonzero(point.cut.multipliers.ravel())
-        wanted = self._effort.rows_per_multiplier * weighted.size + self._effort.more_rows
+        wanted = self.effort.rows_per_multiplier * weighted.size + self.effort.more_rows
         return np.union1d(weighted, np.argsort(point.margins, kind="stable")[:wanted])
-
-    def begin(self, active: int | None) -> None:
-        """Set the program up with so many features; None for all."""
-        self._activate(np.argsort(self._restriction.free.losses, kind="stable")[:active])
 
     def _activate(self, places: Integers) -> None:
         """Take more features into the program."""
-        restriction = self._restriction
+        restriction = self.restriction
         self._active[places] = True
         self._in_program = np.flatnonzero(self._active)
         fixed_in = restriction.free.fixed_in.copy()
@@ -57,9 +46,9 @@ class NodeProgram:
 
     def add_violated_rows(self, x: Floats) -> bool:
         """Take comparisons into the program that a solution violates; tell whether there were any."""
-        margins = self._restriction.margins(x)
+        margins = self.restriction.margins(x)
         margins[self._rows] = np.inf
-        violated = np.flatnonzero(margins < -_VIOLATED * self._restriction.row_scale)
+        violated = np.flatnonzero(margins < -_VIOLATED * self.restriction.row_scale)
         if violated.size:
             self._rows = np.union1d(self._rows, violated)
             self._activate(violated[:0])
@@ -67,7 +56,7 @@ class NodeProgram:
 
     def solve(self, values: Values) -> float:
         """The largest worst margin of a node; enough features are active that its sign is right."""
-        standing = self._restriction.free.standing
+        standing = self.restriction.free.standing
         against = np.flatnonzero(~self._active & (values != FREE) & (values != standing))
         if against.size:
             self._activate(against)
@@ -93,23 +82,23 @@ class NodeProgram:
             return none
         idle = ~self._active & (values == FREE)
         if best == -np.inf:
-            needed = np.flatnonzero(idle)[: self._effort.activated_in_need]
-            return needed if self._restriction.is_reachable(values) else none
-        bound = self._restriction.bound(self.multipliers(), values)
+            needed = np.flatnonzero(idle)[: self.effort.activated_in_need]
+            return needed if self.restriction.is_reachable(values) else none
+        bound = self.restriction.bound(self.multipliers(), values)
         if bound.closes:
             return none
-        wrong = np.flatnonzero(idle & (bound.preferred != self._restriction.free.standing))
-        return wrong[np.argsort(-bound.losses[wrong], kind="stable")[: self._effort.activated]]
+        wrong = np.flatnonzero(idle & (bound.preferred != self.restriction.free.standing))
+        return wrong[np.argsort(-bound.losses[wrong], kind="stable")[: self.effort.activated]]
 
     def solution(self, values: Values) -> Floats:
         """The solution of a node, of all free features."""
-        x = np.where(values == FREE, self._restriction.free.standing, values).astype(np.float64)
+        x = np.where(values == FREE, self.restriction.free.standing, values).astype(np.float64)
         x[self._in_program] = self.lp.solution().x[:-1]
         return x
 
     def multipliers(self) -> Integers:
         """The multipliers that come with the last solution, as whole numbers."""
-        rows, scale = self._rows, self._restriction.row_scale
+        rows, scale = self._rows, self.restriction.row_scale
         multipliers = np.zeros(scale.size)
         multipliers[rows] = np.maximum(self.lp.solution().duals[: rows.size], 0.0) / scale[rows]
-        return whole_numbers(multipliers.reshape(self._restriction.shape))[0]
+        return whole_numbers(multipliers.reshape(self.restriction.shape))[0]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cobic.certified.effort import DEFAULT, Effort
-from cobic.certified.looks import Look, Window, class_sums, largest
+from cobic.certified.looks import Box, Decided, Look, Window, class_sums, largest
 from cobic.certified.quadratic import Admissible, least_of_model, nearest_below
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
@@ -86,10 +86,9 @@ class Pieces:
         new = self._piece(look.support, look.counts, look.sums, self._turn)
         self._pieces = [*kept[1 - self._effort.most_pieces :], new]
 
-    def refit(
-        self, low: Integers, high: Integers, look: Look, window: Window | None, decided: tuple[Bools, Bools] | None
-    ) -> None:
+    def refit(self, box: Box, look: Look, window: Window | None, decided: Decided | None) -> None:
         """Make the pieces of another box pieces of this one, if a window holds both; forget those out of use."""
+        low, high = box
         if decided is not None:
             self._pieces = []
         if window is None or (low < high).any() or not window.holds(low):

@@ -21,20 +21,20 @@ from cobic.certified.looks import RunningSums, Window, class_sums, largest
 from cobic.certified.pieces import Mixture
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
-from cobic.search.budget import Budget
 from cobic.search.lp import LpSolver
 from cobic.search.program import LinearProgram
 
 _TOLERANCE = 1e-9  # of the largest distance to a threshold: less is the rounding of the solver
-_WIDEST_UNIT = 1e3  # between columns: the solver bears no more without losing digits
+_WIDEST_UNIT = 1e3  # of s in a row, and its inverse: with more between them the solver would lose digits
 
 
 class FeaturePrograms:
     """Builds and solves the programs of one problem with hard margins."""
 
-    def __init__(self, problem: Problem, budget: Budget, bundle: Bundle) -> None:
-        self._problem, self._bundle, self._solver = problem, bundle, LpSolver(budget)
-        self._effort = bundle.effort
+    def __init__(self, bundle: Bundle) -> None:
+        problem = bundle.problem
+        self.problem, self.budget, self.effort = problem, bundle.budget, bundle.effort
+        self._bundle, self._solver = bundle, LpSolver(bundle.budget)
         self._scale = problem.row_scale()
         # In a row divided by its scale, s counts in units of the typical scale, within what the solver can bear.
         self._unit = np.clip(float(np.median(self._scale)) / self._scale, 1.0 / _WIDEST_UNIT, _WIDEST_UNIT)
@@ -53,10 +53,10 @@ class FeaturePrograms:
 
         Where features are few, or good multipliers are known, a few programs do; else the bundle method comes first.
         """
-        effort, few = self._effort, self._sample.size <= self._effort.program_rows
+        effort, few = self.effort, self._sample.size <= self.effort.program_rows
         moved, self._last = self.moved(counts), counts
         window = self._bundle.window_for(counts) if few else None
-        small = self._sample.size * self._problem.n_features <= effort.program_cells
+        small = self._sample.size * self.problem.n_features <= effort.program_cells
         near = moved <= (effort.near if window is None or not window.is_complete else effort.not_far)
         known = window is not None and (window.is_complete or self._bundle.is_close)
         if window is not None and (small or (near and known)):
@@ -73,7 +73,7 @@ class FeaturePrograms:
 
     def moved(self, counts: Integers) -> float:
         """How far some counts are from the last ones, as a share of the features."""
-        return np.inf if self._last is None else float(np.abs(self._last - counts).sum()) / self._problem.n_features
+        return np.inf if self._last is None else float(np.abs(self._last - counts).sum()) / self.problem.n_features
 
     def start_from(self, multipliers: Integers) -> None:
         """Begin the next relaxation with some multipliers."""
@@ -86,13 +86,13 @@ class FeaturePrograms:
         in_program, fixed = self._around_thresholds(window, whole, counts)
         solved, rows, settled = None, np.arange(self._sample.size), False
         at_first = relaxed is None and not window.is_complete
-        for _ in range(self._effort.programs_at_first if at_first else self._effort.programs_at_counts):
+        for _ in range(self.effort.programs_at_first if at_first else self.effort.programs_at_counts):
             features = window.features[in_program[window.features]]
             solution = self._solver.solve(self.program(features, fixed, counts, rows))
             if solution is None:
                 break
             multipliers = np.maximum(solution.duals[: rows.size], 0.0) / self._scale[self._sample]
-            whole, factor = whole_numbers(multipliers.reshape(self._problem.n_samples, -1))
+            whole, factor = whole_numbers(multipliers.reshape(self.problem.n_samples, -1))
             solved = (whole, fixed.copy(), features, solution.x[:-1])
             thresholds = -solution.duals[rows.size :] * (counts / size_of(counts)) * factor
             incoming = self._wrongly_fixed(window, whole, thresholds, in_program, fixed)
@@ -109,7 +109,7 @@ class FeaturePrograms:
     def _around_thresholds(self, window: Window, whole: Integers, counts: Integers) -> tuple[Bools, Bools]:
         """Features of a window near the threshold, and those that are well above it, or in outside the window."""
         near, fixed = np.zeros_like(window.base), window.base.copy()
-        around = self._effort.around
+        around = self.effort.around
         for cls, scores in enumerate(window.scores(whole)):
             features, n = window.by_class[cls], int(counts[cls] - window.base_counts[cls])
             near[features[largest(scores, n + around)]] = True
@@ -124,13 +124,13 @@ class FeaturePrograms:
         wrong = np.where(fixed[window.features], -excess, excess)
         wrong[in_program[window.features]] = -np.inf
         places = np.flatnonzero(wrong > _TOLERANCE * float(np.abs(excess).max()))
-        return window.features[places[np.argsort(-wrong[places], kind="stable")[: self._effort.incoming]]]
+        return window.features[places[np.argsort(-wrong[places], kind="stable")[: self.effort.incoming]]]
 
     def _better(
         self, known: Relaxed | None, counts: Integers, whole: Integers, fixed: Bools, features: Integers, shares: Floats
     ) -> Relaxed:
         """What is known about the relaxation, with what a program has found where that is better."""
-        problem = self._problem
+        problem = self.problem
         cut = Cut(problem, whole, counts)
         value = float(cut.values(counts[None, :])[0])
         excluded = bool(cut.excludes(np.array([value]))[0])
@@ -148,7 +148,7 @@ class FeaturePrograms:
 
     def program(self, features: Integers, fixed: Bools, counts: Integers, rows: Integers) -> LinearProgram:
         """The program over some features, which come class by class, with s as its last column."""
-        problem = self._problem
+        problem = self.problem
         sample, scale = self._sample[rows], self._scale[self._sample[rows]]
         classes, gathered = problem.feature_classes[features], problem.columns(features).T
         size = size_of(counts)

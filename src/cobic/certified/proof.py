@@ -4,7 +4,7 @@ This is where steps are written as JSON; the checker reads them by itself. `docs
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,15 @@ class OrMore:
 
 
 Step = Close | Fix | SplitCount | SplitFeature | Empty | Single | OrMore
+_WORDS: dict[type, str] = {
+    Close: "cut",
+    Fix: "fix",
+    SplitCount: "count",
+    SplitFeature: "feature",
+    Empty: "empty",
+    Single: "selection",
+    OrMore: "or more",
+}
 
 
 def cuts_in(steps: Iterable[Step]) -> list[int]:
@@ -93,18 +102,6 @@ def cuts_in(steps: Iterable[Step]) -> list[int]:
 
 def written(step: Step, place: Mapping[int, int]) -> list[Any]:
     """A step as JSON, with its multipliers known by their place in the certificate."""
-    match step:
-        case Close(cut):
-            return ["cut", place[cut]]
-        case Fix(cut):
-            return ["fix", place[cut]]
-        case SplitCount(cls, at):
-            return ["count", cls, at]
-        case SplitFeature(feature):
-            return ["feature", feature]
-        case Empty():
-            return ["empty"]
-        case Single():
-            return ["selection"]
-        case OrMore():
-            return ["or more"]
+    if isinstance(step, (Close, Fix)):
+        return [_WORDS[type(step)], place[step.cut]]
+    return [_WORDS[type(step)], *astuple(step)]

@@ -144,7 +144,7 @@ class _InteriorPoint:
             for (one, other), (step, partner) in zip(self._pairs(), steps.pairs, strict=True)
         )
         size = sum(one.size for one, _ in self._pairs())
-        aim = gap / size * min(1.0, max(after / gap, 0.0)) ** 3
+        aim = gap / size * min(1.0, max(after / gap, 0.0)) ** 3  # Mehrotra's rule
         corrected = [
             product + aim - step * partner for product, (step, partner) in zip(products, steps.pairs, strict=True)
         ]

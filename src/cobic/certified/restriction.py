@@ -10,7 +10,8 @@ import numpy as np
 from cobic.certified.bounds import rounding_error
 from cobic.certified.bundle import Relaxed
 from cobic.certified.fixing import FREE, IN, NodeBound, Values, node_bound
-from cobic.certified.looks import RunningSums, Window
+from cobic.certified.looks import Window
+from cobic.certified.programs import FeaturePrograms
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 from cobic.search.budget import Incumbent
@@ -64,8 +65,10 @@ def near_thresholds(window: Window, point: Relaxed, base: Bools, size: int) -> F
 class Restriction:
     """The few rows and columns of the data that matter, and what can be said about a node: some values decided."""
 
-    def __init__(self, problem: Problem, sums: RunningSums, counts: Integers, free: FreeFeatures) -> None:
-        self._problem, self.counts, self.free = problem, counts, free.by_class(problem.feature_classes)
+    def __init__(self, programs: FeaturePrograms, counts: Integers, free: FreeFeatures, incumbent: Incumbent) -> None:
+        self._problem, self._incumbent, self.counts = programs.problem, incumbent, counts
+        problem = self._problem
+        self.free = free.by_class(problem.feature_classes)
         self.features = self.free.features
         self.classes = problem.feature_classes[self.features]
         self.shape = problem.comparisons.other.shape
@@ -73,7 +76,7 @@ class Restriction:
         coefficients = np.stack([problem.comparisons.coefficients(cls).ravel() for cls in range(problem.n_classes)])
         self.row_scale: Floats = problem.row_scale()[sample]
         self.effects: Floats = problem.columns(self.features).T[:, sample] * coefficients[self.classes]
-        self._base = problem.comparisons.margins(sums.of(free.fixed_in) / counts).ravel()
+        self._base = problem.comparisons.margins(programs.sums.of(free.fixed_in) / counts).ravel()
         self._already = problem.counts(free.fixed_in)
         self.safe: Floats = np.repeat(problem.margin_errors, self.shape[1])
 
@@ -121,14 +124,14 @@ class Restriction:
             rounded[free[np.argsort(-x[free], kind="stable")[: int(wanted)]]] = True
         return rounded
 
-    def submit(self, chosen: Bools, incumbent: Incumbent) -> None:
+    def submit(self, chosen: Bools) -> None:
         """Offer a selection; raises `Found` if it is consistent."""
         support = self.free.fixed_in.copy()
         support[self.features[chosen]] = True
-        if incumbent.offer(support):
+        if self._incumbent.offer(support):
             raise Found
 
-    def submit_if_good(self, chosen: Bools, incumbent: Incumbent) -> None:
+    def submit_if_good(self, chosen: Bools) -> None:
         """Offer a selection whose margins are positive whatever the rounding; others need no exact arithmetic."""
         if (self.margins(chosen) > self.safe).all():
-            self.submit(chosen, incumbent)
+            self.submit(chosen)

@@ -42,7 +42,7 @@ class CertifiedSearch:
         self._proof: list[Multipliers] = []
         tools = Tools(problem, self.standing, self._proof, rng)
         self._explorer, self._totals, self._selections = tools.explorer, tools.totals, tools.selections
-        self._emptiness = Emptiness(tools, self._proof, rng)
+        self._emptiness = Emptiness(tools)
 
     def run(self, beginning: Beginning | None = None) -> None:
         """Search."""

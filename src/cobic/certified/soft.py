@@ -20,6 +20,7 @@ from cobic.certified.boxes import cut_to_total
 from cobic.certified.bundle import Bundle, Relaxed
 from cobic.certified.certificate import make_certificate
 from cobic.certified.effort import DEFAULT, Effort
+from cobic.certified.looks import Decided
 from cobic.certified.proof import Close, Single, SplitCount, SplitFeature, Step
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
@@ -144,7 +145,7 @@ class SoftSearch:
             self._split(inner, relaxed)
         return True
 
-    def _relaxed(self, low: Integers, high: Integers, decided: tuple[Bools, Bools] | None) -> Relaxed | None:
+    def _relaxed(self, low: Integers, high: Integers, decided: Decided | None) -> Relaxed | None:
         """The relaxation over a box, whose multipliers are kept; None if out of budget."""
         self._until = self._budget.lps + self._effort.looks_at_a_time
         self._bundle.floor = self._incumbent.objective
@@ -161,7 +162,7 @@ class SoftSearch:
         close = gap <= self._effort.share_of_gap * self._target_gap or value - model <= near
         return close or self._budget.lps >= min(self._until, self._max_programs)
 
-    def _masks(self, node: _Node) -> tuple[Bools, Bools]:
+    def _masks(self, node: _Node) -> Decided:
         """Features that every selection in a node holds, and those that none holds."""
         decided_in, decided_out = self._problem.required.copy(), ~self._problem.selectable
         decided_in[list(node.decided_in)] = True

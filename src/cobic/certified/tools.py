@@ -17,9 +17,8 @@ class Tools:
     def __init__(
         self, problem: Problem, standing: Standing, proof: list[Multipliers], rng: np.random.Generator
     ) -> None:
-        budget, effort = standing.budget, standing.effort
-        self.standing = standing
-        self.explorer = Explorer(problem, budget, effort)
-        self.features = FeatureSearch(problem, self.explorer.programs, budget, standing.incumbent, proof, effort)
+        self.standing, self.proof, self.rng = standing, proof, rng
+        self.explorer = Explorer(problem, standing.budget, standing.effort)
+        self.features = FeatureSearch(self.explorer.programs, standing.incumbent, proof)
         self.selections = Selections(self.explorer, standing, self.features, rng)
         self.totals = Totals(self.explorer, standing, self.selections)

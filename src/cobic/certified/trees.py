@@ -8,13 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cobic.certified.effort import Effort
 from cobic.certified.fixing import FREE, IN, OUT, Values
 from cobic.certified.node_program import NodeProgram
 from cobic.certified.proof import Close, Fix, Multipliers, Single, SplitFeature, Step
-from cobic.certified.restriction import Restriction
 from cobic.matrix import Floats, Integers
-from cobic.search.budget import Incumbent
 from cobic.search.lp import BranchingLp
 
 FRACTIONAL = 1e-6  # away from 0 and 1: less is the tolerance of the solver
@@ -25,17 +22,9 @@ _NOT_ZERO = 1e-300  # the same for products of what is expected
 class Tree:
     """The tree at one count vector; `Found` is raised when a selection is met, `GivenUp` when the effort is spent."""
 
-    def __init__(
-        self,
-        restriction: Restriction,
-        program: NodeProgram,
-        incumbent: Incumbent,
-        proof: list[Multipliers],
-        effort: Effort,
-    ) -> None:
-        self._restriction, self._program, self._incumbent = restriction, program, incumbent
-        self._proof, self._effort = proof, effort
-        self._costs = _BranchingCosts(restriction.features.size)
+    def __init__(self, program: NodeProgram, proof: list[Multipliers]) -> None:
+        self._program, self._restriction, self._proof = program, program.restriction, proof
+        self._costs = _BranchingCosts(program.restriction.features.size)
 
     def steps(self, root: Integers, *, closed: bool) -> list[Step]:
         """The whole proof, from the multipliers of the root on, which may close it already."""
@@ -61,7 +50,7 @@ class Tree:
             x = self._program.solution(values)
             if best > 0 and self._program.add_violated_rows(x):
                 continue
-            self._restriction.submit_if_good(self._restriction.rounded(x, values), self._incumbent)
+            self._restriction.submit_if_good(self._restriction.rounded(x, values))
             candidates = self._fractional(x, values)
             if candidates.size == 0:
                 return [*before, *self._by_hand(values, depth), *after]
@@ -97,7 +86,7 @@ class Tree:
             chosen = values == IN
             for places, wanted in zip(free, missing, strict=True):
                 chosen[places] = wanted > 0
-            self._restriction.submit(chosen, self._incumbent)
+            self._restriction.submit(chosen)
             return [Single()]
         place = int(free[undecided[0]][0])
         steps: list[Step] = [SplitFeature(int(self._restriction.features[place]))]
@@ -129,7 +118,7 @@ class Tree:
                 chosen, score, fruitless = choice, costs[OUT] * costs[IN], 0
             else:
                 fruitless += 1
-                if fruitless >= self._effort.fruitless and depth > self._effort.thorough_depth:
+                if fruitless >= self._program.effort.fruitless and depth > self._program.effort.thorough_depth:
                     break
         assert chosen is not None, "there is nothing to branch on"
         return chosen

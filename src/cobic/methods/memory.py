@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from cobic.certified.class_pieces import most_pieces, piece_size
+from cobic.certified.effort import DEFAULT
 from cobic.errors import InputError, LargeDataWarning
 from cobic.io.sizes import NUMBER, Stored, stored
 from cobic.matrix import Matrix, stays_where_it_is
+from cobic.matrix.cache import MOST_BYTES
 from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
 
@@ -20,9 +22,9 @@ LARGE = 1_000_000_000  # bytes; nobody needs to be told about less
 _SOLVING = 40_000_000
 _PER_FEATURE_AND_CLASS = 100
 _PER_SAMPLE_AND_CLASS = 1000
-_PER_ENTRY, _MOST_ENTRIES = 60, 1 << 22  # of the linear program
+_PER_ENTRY = 60  # of the linear program
 _IN_PLAY = 500  # features in it, where all would be too many entries
-_SHARE_OF_COLUMNS, _MOST_OF_COLUMNS = 0.3, 1 << 28  # features that are kept at hand
+_SHARE_OF_COLUMNS = 0.3  # features that are kept at hand
 
 
 @dataclass(frozen=True)
@@ -273,8 +275,9 @@ def _field(path: Path, name: str) -> int | None:
 def _solving(n_samples: int, n_features: int, n_classes: int, size: int) -> int:
     comparisons = n_samples * (n_classes - 1)
     all_entries = comparisons * n_features
-    entries = all_entries if all_entries <= _MOST_ENTRIES else min(comparisons * _IN_PLAY, _MOST_ENTRIES)
-    columns = min(_SHARE_OF_COLUMNS * size, _MOST_OF_COLUMNS)
+    most = DEFAULT.starting_cells
+    entries = all_entries if all_entries <= most else min(comparisons * _IN_PLAY, most)
+    columns = min(_SHARE_OF_COLUMNS * size, MOST_BYTES)
     vectors = n_classes * (_PER_FEATURE_AND_CLASS * n_features + _PER_SAMPLE_AND_CLASS * n_samples)
     return int(_SOLVING + _PER_ENTRY * entries + columns + vectors)
 

@@ -26,6 +26,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from cobic.certified.effort import DEFAULT
 from cobic.checks import require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools, Floats
@@ -38,7 +39,6 @@ from cobic.search.lp import LpSolver, solve_mixed
 from cobic.search.program import Entries, LinearProgram
 from cobic.search.repair import climb
 
-_STARTING_PROGRAMS = 8  # of the fixed point, which needs about three
 _ROUNDING = 1e-6  # a bound this little below a whole number stands for it
 _LEEWAY = 1e-9  # of a margin: what the solver may take for satisfied
 _MOST_CUTS = 1000  # selections that only the solver takes for consistent; a handful in practice
@@ -198,7 +198,7 @@ class _HardSearch(_Search):
         return float(self._incumbent.n_selected)
 
     def find(self) -> None:
-        iterate(self.problem, self.budget, self._incumbent, _STARTING_PROGRAMS)
+        iterate(self.problem, self.budget, self._incumbent, DEFAULT.starting_programs)
 
     def offer(self, support: Bools) -> bool:
         return self._incumbent.offer(support)
