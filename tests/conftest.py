@@ -94,3 +94,10 @@ def notterman(real_data):
 @pytest.fixture(scope="session")
 def expression():
     return cobic.datasets.make_expression(n_features=600, contaminated=0.03, seed=4)
+
+
+@pytest.fixture(scope="session")
+def expression_answer(expression):
+    """The proven optimum of it, and what was told on the way."""
+    events = []
+    return cobic.solve(expression.problem(), on_progress=events.append), events
