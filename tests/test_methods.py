@@ -248,5 +248,5 @@ def test_solvers_are_freed(expression):
 
     before = alive()
     for _ in range(3):
-        cobic.solve(expression.problem(alpha=10.0))
+        cobic.solve(expression.problem(alpha=10.0), max_programs=30)
     assert alive() <= before
