@@ -7,8 +7,8 @@ BIN := .venv/bin
 demo: .venv/.run-ready
 	$(BIN)/cobic demo
 
-# As many processes as there are cores; tests of one group run in the same one.
-PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadgroup
+# As many processes as there are cores; the tests of a file stay in one, so that what its fixtures solve is solved once.
+PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile
 SLOW := browser or disk or long or memory or processes or real_data or resume or rivals
 
 # What is quick, with an eighth of the random examples.

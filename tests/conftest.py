@@ -32,20 +32,11 @@ let_time_stand()
 REAL_DATA = {"real_data", "golub", "notterman"}
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(tryfirst=True)  # before what is not asked for is left out
 def pytest_collection_modifyitems(items):
     for item in items:
         if REAL_DATA.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("real_data")
-        if shares_a_fixture_of_its_file(item):  # in one process, so that it is made once
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-
-
-def shares_a_fixture_of_its_file(item):
-    definitions = getattr(item, "_fixtureinfo", None)
-    return definitions is not None and any(
-        each[-1].scope == "module" for each in definitions.name2fixturedefs.values() if each
-    )
 
 
 KINDS = {
@@ -94,3 +85,10 @@ def notterman(real_data):
 @pytest.fixture(scope="session")
 def expression():
     return cobic.datasets.make_expression(n_features=600, contaminated=0.03, seed=4)
+
+
+@pytest.fixture(scope="session")
+def expression_answer(expression):
+    """The proven optimum of it, and what was told on the way."""
+    events = []
+    return cobic.solve(expression.problem(), on_progress=events.append), events

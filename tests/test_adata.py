@@ -243,7 +243,7 @@ def test_a_view_becomes_an_object_of_its_own_and_its_parent_stays(adata, data):
 
 def test_a_second_call_leaves_nothing_of_the_first(adata):
     adata.var["other"] = 1
-    select_adata(adata, "type", n_margins=2)
+    select_adata(adata, "type", n_margins=2, method_options={"max_programs": 30})
     select_adata(adata, "type", groups=["A", "B"], ranking=False)
     assert list(adata.var) == ["other", "cobic_selected", "cobic_class"]
     assert list(adata.var["cobic_class"].cat.categories) == ["A", "B"]

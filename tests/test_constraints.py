@@ -112,9 +112,10 @@ def test_groups_that_are_drawn_in_or_out(data):
     assert problem.constraints.groups == ()
 
 
+@pytest.mark.long
 def test_probes_of_a_gene_go_together_at_scale():
-    data = cobic.datasets.make_expression(n_features=450, contaminated=0.03, test_sizes=None, seed=4)
-    genes = np.arange(450) // 3
+    data = cobic.datasets.make_expression(n_features=900, contaminated=0.03, test_sizes=None, seed=4)
+    genes = np.arange(900) // 3
     problem = data.problem(groups=genes.tolist())
     result = cobic.solve(problem)
     assert result.consistent

@@ -171,9 +171,9 @@ def test_ctrl_c_before_a_selection_is_found_interrupts(monkeypatch):
     assert len(begun) == 1
 
 
-def test_ctrl_c_keeps_the_selection_that_was_found(expression, monkeypatch):
-    def interrupted(problem, *_arguments, **_options):
-        return replace(cobic.solve(problem), status=cobic.Status.FEASIBLE, stopped_by="interrupt")
+def test_ctrl_c_keeps_the_selection_that_was_found(expression, expression_answer, monkeypatch):
+    def interrupted(_problem, *_arguments, **_options):
+        return replace(expression_answer[0], status=cobic.Status.FEASIBLE, stopped_by="interrupt")
 
     monkeypatch.setattr("cobic.estimator.solve", interrupted)
     model = ConsistentBiclustering().fit(expression.X, expression.y)

@@ -90,7 +90,6 @@ def test_without_a_proof_nothing_is_settled(expression, choice):
         cobic.settled_features(problem, result)
 
 
-def test_an_answer_of_another_problem_is_refused(expression):
-    result = cobic.solve(expression.problem())
+def test_an_answer_of_another_problem_is_refused(expression, expression_answer):
     with pytest.raises(cobic.InputError, match="not one of this problem"):
-        cobic.settled_features(expression.problem(alpha=50.0), result)
+        cobic.settled_features(expression.problem(alpha=50.0), expression_answer[0])

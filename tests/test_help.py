@@ -155,6 +155,7 @@ def test_the_example_of_every_help_text_works(command, capsys, workshop, tmp_pat
     assert ended.returncode == 0, ended.stderr
 
 
+@pytest.mark.processes
 def test_the_report_takes_what_select_takes(workshop, tmp_path):
     files = ["leukaemia.gct", "--labels-file", "leukaemia.cls"]
     assert cobic_process(workshop, "select", *files, "--out", str(tmp_path / "answer")).returncode == 0

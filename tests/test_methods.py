@@ -18,7 +18,7 @@ from oracle import Oracle
 from strategies import TAME, examples, instances, margins
 
 
-@pytest.fixture(params=METHODS)
+@pytest.fixture(scope="module", params=METHODS)
 def method(request):
     return request.param
 
@@ -43,7 +43,7 @@ def test_answers_on_small_instances_are_true(data, instance, name):
         assert result.upper_bound == 0
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def sized(method, expression):
     """Data of a size that the method can bear."""
     size = {"milp": 80, "sequential-binary": 200}.get(method, 600)
@@ -74,10 +74,17 @@ def test_a_method_selects_nearly_all_and_says_how(method, sized):
     assert f"{result.n_selected} of {problem.n_features}" in repr(result)
 
 
-def test_the_same_seed_gives_the_same_answer_in_other_kinds_of_table(method, sized, as_kind):
-    options = {"method": method, "seed": 5, **({"restarts": 2} if method == "bilevel-vns" else {})}
-    reference = cobic.solve(cobic.Problem(sized.X, sized.y), **options)
-    again = cobic.solve(cobic.Problem(as_kind(sized.X), sized.y), **options)
+def with_seed(method, X, y):
+    return cobic.solve(cobic.Problem(X, y), method, seed=5, **({"restarts": 2} if method == "bilevel-vns" else {}))
+
+
+@pytest.fixture(scope="module")
+def reference(method, sized):
+    return with_seed(method, sized.X, sized.y)
+
+
+def test_the_same_seed_gives_the_same_answer_in_other_kinds_of_table(method, sized, reference, as_kind):
+    again = with_seed(method, as_kind(sized.X), sized.y)
     np.testing.assert_array_equal(again.support, reference.support)
 
 
@@ -241,5 +248,5 @@ def test_solvers_are_freed(expression):
 
     before = alive()
     for _ in range(3):
-        cobic.solve(expression.problem(alpha=10.0))
+        cobic.solve(expression.problem(alpha=10.0), max_programs=30)
     assert alive() <= before

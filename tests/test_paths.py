@@ -19,6 +19,9 @@ from strategies import TAME, examples, instances
 
 mpl.use("svg")
 
+ALPHAS = [0.0, 15.0, 30.0]
+LIMITED = {"max_programs": 60}  # where it does not matter whether the last feature is proven
+
 
 @pytest.fixture(scope="module")
 def data():
@@ -27,12 +30,10 @@ def data():
 
 @pytest.fixture(scope="module")
 def curve(data):
-    return cobic.path(data.X, data.y, n_margins=6, cv=3, feature_names=data.feature_names)
+    return cobic.path(data.X, data.y, n_margins=6, cv=3, feature_names=data.feature_names, method_options=LIMITED)
 
 
-ALPHAS = [0.0, 15.0, 30.0]
-
-
+@pytest.mark.long
 def test_the_figures_are_those_of_single_fits(data):
     path = cobic.path(data.X, data.y, alphas=ALPHAS, cv=3)
     splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(data.X, data.y))
@@ -48,8 +49,9 @@ def test_the_figures_are_those_of_single_fits(data):
         assert row.cv_se == pytest.approx(np.std(errors, ddof=1) / np.sqrt(3))
 
 
+@pytest.mark.processes
 def test_n_jobs_makes_no_difference(data):
-    one, two = (cobic.path(data.X, data.y, alphas=ALPHAS, cv=3, n_jobs=jobs) for jobs in (1, 2))
+    one, two = (cobic.path(data.X, data.y, alphas=ALPHAS, cv=3, n_jobs=jobs, method_options=LIMITED) for jobs in (1, 2))
     columns = one.table.columns.drop("seconds")
     assert one.table[columns].equals(two.table[columns])
     np.testing.assert_array_equal(one.survival.ranking, two.survival.ranking)
@@ -58,7 +60,8 @@ def test_n_jobs_makes_no_difference(data):
 @pytest.mark.parametrize("jobs", [None, 2])
 def test_progress_tells_margins_and_folds(data, jobs):
     lines = []
-    cobic.path(data.X, data.y, alphas=ALPHAS, cv=3, n_jobs=jobs, on_progress=lines.append)
+    choices = {"n_jobs": jobs, "method_options": LIMITED}
+    cobic.path(data.X, data.y, alphas=ALPHAS, cv=3, on_progress=lines.append, **choices)
     margins = [line for line in lines if line.startswith("alpha")]
     assert [line for line in margins if ":" not in line] == ["alpha 0", "alpha 15", "alpha 30"]
     assert any(line.startswith("alpha 30: ") and "features, at most" in line for line in margins)
@@ -121,14 +124,14 @@ def test_paths_over_beta(data):
 
 
 def test_the_default_grid_over_beta(data):
-    path = cobic.path(np.abs(data.X), data.y, betas="auto", n_margins=4, cv=None)
+    path = cobic.path(np.abs(data.X), data.y, betas="auto", n_margins=4, cv=None, method_options=LIMITED)
     assert path.table["beta"][0] == 1.0
     for result, beta in zip(path.results, path.table["beta"]):
         assert cobic.Problem(np.abs(data.X), data.y, beta=beta).is_consistent(result.support)
 
 
 def test_soft_paths(data):
-    path = cobic.path(data.X, data.y, slack_penalty=0.05, n_margins=4, cv=3)
+    path = cobic.path(data.X, data.y, slack_penalty=0.05, n_margins=4, cv=3, method_options=LIMITED)
     assert len(path.table) == 4
     assert path.table["objective"].is_monotonic_decreasing
     assert (path.table["objective"] <= path.table["objective_bound"]).all()
@@ -150,6 +153,7 @@ def test_no_selection_exceeds_the_bound_on_the_largest_margin(instance):
     assert problem.worst_margin(largest.support) == pytest.approx(largest.found)
 
 
+@pytest.mark.long
 def test_the_estimator_ranks_on_demand_and_forgets_the_data_in_a_pickle(data):
     model = cobic.ConsistentBiclustering().fit(data.X, data.y)
     np.testing.assert_array_equal(model.ranking_, survival(data.problem(), start=[model.support_]).ranking)
@@ -207,7 +211,7 @@ def interrupt(monkeypatch, at):
 
 def test_ctrl_c_in_the_curve_returns_the_curve_so_far(data, monkeypatch):
     begun = interrupt(monkeypatch, at=2)
-    path = cobic.path(data.X, data.y, alphas=ALPHAS, cv=3)
+    path = cobic.path(data.X, data.y, alphas=ALPHAS, cv=3, method_options=LIMITED)
     assert path.stopped_by == "interrupt"
     assert list(path.table["alpha"]) == ALPHAS[:2]
     assert len(begun) == 2
@@ -220,7 +224,7 @@ def test_ctrl_c_in_the_curve_returns_the_curve_so_far(data, monkeypatch):
 @pytest.mark.parametrize("at", [1, 2, 4, 7])
 def test_ctrl_c_on_a_grid_of_its_own_returns_the_curve_so_far(data, monkeypatch, at):
     begun = interrupt(monkeypatch, at)
-    path = cobic.path(data.X, data.y, n_margins=6, cv=3)
+    path = cobic.path(data.X, data.y, n_margins=6, cv=3, method_options=LIMITED)
     assert path.stopped_by == "interrupt"
     assert len(begun) == at
     assert 1 <= len(path.table) <= 6
@@ -231,7 +235,7 @@ def test_ctrl_c_on_a_grid_of_its_own_returns_the_curve_so_far(data, monkeypatch,
 
 def test_ctrl_c_in_the_folds_returns_the_whole_curve(data, monkeypatch):
     begun = interrupt(monkeypatch, at=len(ALPHAS) + 2)
-    path = cobic.path(data.X, data.y, alphas=ALPHAS, cv=3)
+    path = cobic.path(data.X, data.y, alphas=ALPHAS, cv=3, method_options=LIMITED)
     assert path.stopped_by == "interrupt"
     assert list(path.table["alpha"]) == ALPHAS
     assert len(begun) == len(ALPHAS) + 2
@@ -254,7 +258,7 @@ def test_ctrl_c_while_the_largest_margin_is_sought(data, monkeypatch):
         return largest_margin(problem, kind, budget, known)
 
     monkeypatch.setattr("cobic.analyses.tracing.largest_margin", interrupted)
-    path = cobic.path(data.X, data.y, n_margins=6, cv=3)
+    path = cobic.path(data.X, data.y, n_margins=6, cv=3, method_options=LIMITED)
     assert path.stopped_by == "interrupt"
     assert list(path.table["alpha"]) == [0.0]
 
