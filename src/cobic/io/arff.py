@@ -8,8 +8,8 @@ from pathlib import Path
 
 from cobic.errors import InputError
 from cobic.io.delimited import FileOptions
-from cobic.io.grid import Line, split_grid
-from cobic.io.raw import RawTable
+from cobic.io.grid import split_grid
+from cobic.io.raw import Line, RawTable
 from cobic.io.source import require_cells, text_lines
 
 _ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\S+)\s+(\S.*)""", re.IGNORECASE)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from cobic.checks import require_choice, require_whole
 from cobic.errors import InputError
-from cobic.io.grid import Line, is_number, split_grid
-from cobic.io.raw import MISSING, RawTable
-from cobic.io.source import cells_of, text_lines
+from cobic.io.grid import is_number, split_grid, split_text
+from cobic.io.raw import MISSING, Line, RawTable
+from cobic.io.source import cells_of, text_blocks, text_lines
 
 _DELIMITERS = ",\t;"
 _HEAD_LINES = 50
@@ -58,11 +58,16 @@ class FileOptions:
 
 def read_delimited(path: Path, options: FileOptions) -> RawTable:
     """Read CSV, TSV and their relatives."""
-    header, lines, delimiter = delimited_lines(path, options)
+    header, rows, delimiter = delimited_lines(path, options)
     form = {",": "CSV", "\t": "TSV"}.get(delimiter, f"text separated by {delimiter!r}")
-    head = list(islice(lines, _HEAD_LINES))
+    head = list(islice(rows, _HEAD_LINES))
     decimal = options.decimal or _decimal(path, delimiter, head)
-    return split_grid(path, form, header, chain(head, lines), decimal=decimal)
+    if len(head) == _HEAD_LINES:
+        below = text_blocks(path, options.encoding, n_above=head[-1][0])
+        table = split_text(path, form, header, head, below, delimiter=delimiter, decimal=decimal)
+        if table is not None:
+            return table
+    return split_grid(path, form, header, chain(head, rows), decimal=decimal)
 
 
 def delimited_lines(path: Path, options: FileOptions) -> tuple[list[str], Iterator[Line], str]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from cobic.errors import InputError
 from cobic.io.delimited import FileOptions, header_and_lines
-from cobic.io.grid import Line, split_grid
-from cobic.io.raw import RawTable, as_text
+from cobic.io.grid import split_grid
+from cobic.io.raw import Line, RawTable, as_text
 from cobic.io.source import foreign, needed, require_unpacked
 
 

@@ -11,6 +11,7 @@ from cobic.matrix import Integers
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "#n/a"})
 
+Line = tuple[int, list[str]]  # number and cells
 Side = Literal["rows", "columns"]
 _OTHER: dict[Side | None, Side | None] = {None: None, "rows": "columns", "columns": "rows"}
 

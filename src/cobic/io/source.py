@@ -16,6 +16,7 @@ from typing import IO, Any
 from cobic.errors import InputError
 
 LONGEST_LINE = 1 << 26
+_BLOCK = 1 << 24  # characters of a text that are read at once: enough to be fast, little beside the numbers
 MOST_LINES = 1 << 21
 MOST_CELLS = 1 << 28  # 2 GiB of numbers; larger data belong into a sparse format
 _ALWAYS_UNPACKED = 1 << 26
@@ -149,12 +150,7 @@ def text_lines(path: Path, encoding: str | None = None) -> Iterator[str]:
     """The lines of a text file with their ends; UTF-8, or UTF-16 with a byte order mark, unless said otherwise."""
     encoding = encoding or _encoding(first_bytes(path, 4))
     number = 0
-    with open_bytes(path) as raw:
-        try:
-            stream = io.TextIOWrapper(raw, encoding=encoding, newline="")
-        except LookupError:
-            message = f"there is no encoding {encoding!r}: try utf-8, latin-1 or utf-16"
-            raise InputError(message) from None
+    with _open_text(path, encoding) as stream:
         try:
             while line := stream.readline(LONGEST_LINE):
                 number += 1
@@ -167,6 +163,30 @@ def text_lines(path: Path, encoding: str | None = None) -> Iterator[str]:
                 "encoding with --encoding (latin-1, say)"
             )
             raise InputError(message) from None
+
+
+def text_blocks(path: Path, encoding: str | None, n_above: int) -> Iterator[bytes]:
+    """Some megabytes of a text file at a time in UTF-8, whole lines, without the first ones."""
+    encoding = encoding or _encoding(first_bytes(path, 4))
+    opened: Any = open_bytes(path) if encoding == "utf-8-sig" else _open_text(path, encoding)
+    with opened as stream:
+        above = [stream.readline(LONGEST_LINE) for _ in range(n_above)]
+        lone_returns = [line for line in above if isinstance(line, bytes) and b"\r" in line.removesuffix(b"\r\n")]
+        yield from lone_returns[:1]  # they end lines, too, so that others would have to be left out: nobody reads such
+        while block := stream.read(_BLOCK):
+            block += stream.readline(LONGEST_LINE)
+            yield block if isinstance(block, bytes) else block.encode()
+
+
+@contextmanager
+def _open_text(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
+    with open_bytes(path) as raw:
+        try:
+            stream = io.TextIOWrapper(raw, encoding=encoding, newline="")
+        except LookupError:
+            message = f"there is no encoding {encoding!r}: try utf-8, latin-1 or utf-16"
+            raise InputError(message) from None
+        yield stream
 
 
 def _encoding(start: bytes) -> str:
