@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from cobic.certified.class_pieces import most_pieces, piece_size
+from cobic.certified.looks import FEW_CELLS
 from cobic.dataset import Dataset
 from cobic.errors import InputError, LargeDataWarning
-from cobic.io.sizes import NUMBER, Stored, stored
+from cobic.io.formats import stored
+from cobic.io.sizes import NUMBER, Stored
 from cobic.matrix import Matrix, stays_where_it_is
+from cobic.matrix.cache import MOST_BYTES
 from cobic.problem import Problem
 
 LARGE = 1_000_000_000  # bytes; nobody needs to be told about less
@@ -20,9 +23,9 @@ LARGE = 1_000_000_000  # bytes; nobody needs to be told about less
 _SOLVING = 40_000_000
 _PER_FEATURE_AND_CLASS = 100
 _PER_SAMPLE_AND_CLASS = 1000
-_PER_ENTRY, _MOST_ENTRIES = 60, 1 << 22  # of the linear program
+_PER_ENTRY = 60  # of the linear program, which has all features in it up to FEW_CELLS
 _IN_PLAY = 500  # features in it, where all would be too many entries
-_SHARE_OF_COLUMNS, _MOST_OF_COLUMNS = 0.3, 1 << 28  # features that are kept at hand
+_SHARE_OF_COLUMNS = 0.3  # features that are kept at hand, up to MOST_BYTES
 
 
 @dataclass(frozen=True)
@@ -116,29 +119,7 @@ def estimate_memory(data: Any, *, n_classes: int = 2) -> MemoryEstimate:
 
 
 def require_room(path: Path, *, solving: bool, backed: bool = False, on_disk: bool = False) -> MemoryEstimate | None:
-    """Refuse a file that will not fit into memory, before it is read.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    solving : bool
-        Whether what is read is also to be solved.
-    backed : bool, default=False
-        Whether there is a way to leave the data on disk that can be advised.
-    on_disk : bool, default=False
-        Whether they are left there.
-
-    Returns
-    -------
-    MemoryEstimate or None
-        What it will take if that is more than a gigabyte, to be told.
-
-    Raises
-    ------
-    InputError
-        If that is more than there is; the message says what would fit.
-    """
+    """Refuse a file that will not fit into memory, before it is read."""
     found = stored(path)
     if found is None:
         return None
@@ -273,8 +254,8 @@ def _field(path: Path, name: str) -> int | None:
 def _solving(n_samples: int, n_features: int, n_classes: int, size: int) -> int:
     comparisons = n_samples * (n_classes - 1)
     all_entries = comparisons * n_features
-    entries = all_entries if all_entries <= _MOST_ENTRIES else min(comparisons * _IN_PLAY, _MOST_ENTRIES)
-    columns = min(_SHARE_OF_COLUMNS * size, _MOST_OF_COLUMNS)
+    entries = all_entries if all_entries <= FEW_CELLS else min(comparisons * _IN_PLAY, FEW_CELLS)
+    columns = min(_SHARE_OF_COLUMNS * size, MOST_BYTES)
     vectors = n_classes * (_PER_FEATURE_AND_CLASS * n_features + _PER_SAMPLE_AND_CLASS * n_samples)
     return int(_SOLVING + _PER_ENTRY * entries + columns + vectors)
 
@@ -315,11 +296,11 @@ def _refusal(path: Path, found: Stored, estimate: MemoryEstimate, *, backed: boo
     work = max(0, estimate.solving - found.matrix)
     cures = []
     as_array = 4 * found.cells + work
-    if found.form != "sparse" and 4 * found.cells < found.matrix and as_array <= free:
+    if not found.sparse and 4 * found.cells < found.matrix and as_array <= free:
         cures.append(f"store it as float32 in .npy or .h5ad: {gigabytes(as_array)}")
     if backed and estimate.solving and work <= free:
         cures.append(f"keep it on disk, --backed with .h5ad or .zarr: {gigabytes(work)}")
-    if found.form != "sparse":
+    if not found.sparse:
         cures.append("store it as a sparse .h5ad if most of it is zero")
     cures.append("take fewer features or samples, or a larger computer")
     size = "" if found.shape is None else f" for {found.shape[0]} × {found.shape[1]} numbers"

@@ -15,7 +15,7 @@ from cobic.certified.bounds import class_scores, multiplier_unit
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
-_FEW_CELLS = 1 << 22  # 32 MB: a window may hold all features
+FEW_CELLS = 1 << 22  # 32 MB: a window may hold all features
 _WINDOW_CELLS = 1 << 20  # 8 MB: it stays in the cache from one look to the next
 _PART = 12  # of the features: with fewer in a window, where data are large, most looks would still be at everything
 _EDGE = 0.05  # of a window: a threshold nearer to its edge is not well inside
@@ -181,7 +181,7 @@ class Window:
     @staticmethod
     def size_for(problem: Problem) -> int:
         """How many features a window had better hold; 0 if samples are too many for one."""
-        if problem.n_samples * problem.n_features <= _FEW_CELLS:
+        if problem.n_samples * problem.n_features <= FEW_CELLS:
             return problem.n_features
         size = _WINDOW_CELLS // problem.n_samples
         return max(size, problem.n_features // _PART) if size >= _LEAST_WINDOW else 0

@@ -94,7 +94,6 @@ def _are_rows(text: bytes, delimiter: str, columns: Sequence[NDArray[Any]]) -> b
     if not ending_empty:
         return True
     lines = text.split(b"\n")
-    reader = csv.reader(
-        [lines[at].decode() for at in ending_empty], delimiter=delimiter, skipinitialspace=delimiter == " "
-    )
+    those = [lines[at].decode() for at in ending_empty]
+    reader = csv.reader(those, delimiter=delimiter, skipinitialspace=delimiter == " ")
     return all(len(row) == len(columns) and any(cell.strip() for cell in row) for row in reader)

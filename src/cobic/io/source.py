@@ -7,6 +7,7 @@ import importlib
 import io
 import lzma
 import warnings
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +16,28 @@ from typing import IO, Any
 
 from cobic.errors import InputError
 
-LONGEST_LINE = 1 << 26
+LONGEST_LINE = 1 << 26  # characters: a few million numbers
 _BLOCK = 1 << 24  # characters of a text that are read at once: enough to be fast, little beside the numbers
-MOST_LINES = 1 << 21
+MOST_LINES = 1 << 21  # no lab has so many samples or features as text
 MOST_CELLS = 1 << 28  # 2 GiB of numbers; larger data belong into a sparse format
-_ALWAYS_UNPACKED = 1 << 26
+_ALWAYS_UNPACKED = 1 << 26  # bytes, 64 MB, that fill no memory
 _MOST_EXPANSION = 200  # measurements as text shrink to a fifth or a tenth, hardly ever to less than a hundredth
 
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}
+
+
+def ending_of(path: Path) -> str:
+    """The ending of a name in lower case, whether it is packed or not."""
+    name = path.name.lower()
+    for packed in (".gz", ".bz2", ".xz", ".zst"):
+        name = name.removesuffix(packed)
+    return name.rpartition(".")[2]
+
+
+def zip_names(path: Path) -> list[str]:
+    """What is in a zip archive."""
+    with foreign(path, "a zip archive"), zipfile.ZipFile(path) as archive:
+        return archive.namelist()
 
 
 def first_bytes(path: Path, size: int = 1 << 16) -> bytes:
@@ -32,13 +47,7 @@ def first_bytes(path: Path, size: int = 1 << 16) -> bytes:
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file for reading; what is gzip, bzip2, xz or zstandard is unpacked on the way, whatever it is called.
-
-    Raises
-    ------
-    InputError
-        Here or while reading, if there is no such file, it cannot be unpacked, or it unpacks to far more than it holds.
-    """
+    """Open a file for reading; what is gzip, bzip2, xz or zstandard is unpacked on the way, whatever it is called."""
     with readable(path):
         return io.BufferedReader(_Unpacked(path))
 
