@@ -101,7 +101,7 @@ SHAPE = (60, 2000)
 
 @pytest.fixture
 def all_sizes(monkeypatch):
-    monkeypatch.setattr(sizes, "_SMALLEST_FILE", 0)
+    monkeypatch.setattr(sizes, "SMALLEST_FILE", 0)
 
 
 def dense_file(folder, form):

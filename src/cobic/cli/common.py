@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,9 @@ from cobic.answer.words import found_line, proven_line
 from cobic.checks import require_whole
 from cobic.cli.codes import EXIT_DONE, EXIT_INFEASIBLE, EXIT_INTERRUPTED
 from cobic.errors import InputError
-from cobic.io import read_groups
-from cobic.io.delimited import FileOptions
+from cobic.io import read, read_groups
 from cobic.io.files import prepare_folder
-from cobic.io.read import Reading
+from cobic.io.reading import Reading
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.methods.memory import require_room
 from cobic.problem import Problem
@@ -152,7 +152,7 @@ def repeated(arguments: argparse.Namespace, data: Dataset, options: dict[str, An
 
 def require_labels(arguments: argparse.Namespace) -> None:
     """Complain if the classes are nowhere."""
-    if arguments.labels is None and arguments.labels_file is None and arguments.labels_from_names is None:
+    if not reading(arguments).says_classes:
         message = (
             "say where the classes are: --labels NAME (a column or row), --labels-file FILE or --labels-from-names "
             "PATTERN; cobic inspect DATA shows what there is"
@@ -206,24 +206,15 @@ def resumable_folder(arguments: argparse.Namespace) -> Iterator[Steps]:
 
 def reading(arguments: argparse.Namespace) -> Reading:
     """What the arguments of :func:`add_table_arguments` say."""
-    return Reading(
-        Path(arguments.data),
-        arguments.labels,
-        None if arguments.labels_file is None else Path(arguments.labels_file),
-        arguments.labels_from_names,
-        arguments.features_in_rows,
-        arguments.ids,
-        tuple(arguments.drop),
-        FileOptions(
-            arguments.part, arguments.header_row, arguments.decimal, arguments.encoding, backed=arguments.backed
-        ),
-    )
+    given = {each.name: getattr(arguments, each.name) for each in fields(Reading) if each.name != "path"}
+    labels_file = None if arguments.labels_file is None else Path(arguments.labels_file)
+    return Reading(Path(arguments.data), **{**given, "labels_file": labels_file, "drop": tuple(arguments.drop)})
 
 
 def read_data(arguments: argparse.Namespace, features: tuple[str, ...] | None = None) -> Dataset:
     """Read the file that the arguments of :func:`add_table_arguments` describe; it may have to have some features."""
     tell_memory(arguments, solving=features is None)
-    return reading(arguments).dataset(features)
+    return read.read_data(reading(arguments), features)
 
 
 def tell_memory(arguments: argparse.Namespace, *, solving: bool) -> None:

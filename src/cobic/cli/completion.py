@@ -1,4 +1,7 @@
-"""`cobic completion`: a script that teaches a shell the commands and options."""
+"""`cobic completion`: a script that teaches a shell the commands and options.
+
+By hand: shtab knows no fish, and argcomplete starts Python at every press of Tab.
+"""
 
 import argparse
 from collections.abc import Callable, Iterator

@@ -11,9 +11,10 @@ import numpy as np
 import scipy.io
 
 from cobic.errors import InputError
-from cobic.io.delimited import FileOptions
 from cobic.io.labels import some
-from cobic.io.raw import Axis, Note, RawTable, as_text, held_as
+from cobic.io.raw import Axis, Format, Note, RawTable, as_text
+from cobic.io.reading import Reading
+from cobic.io.sizes import Stored, dense_size, held_as, sparse_size
 from cobic.io.source import (
     MOST_CELLS,
     first_bytes,
@@ -42,10 +43,10 @@ def look(name, node):
 with h5py.File(sys.argv[1], "r") as file:
     file.visititems(look)
 """
-_PROBE_SECONDS = 30.0
+_PROBE_SECONDS = 30.0  # a good file takes one or two; some damaged ones never end
 
 
-def read_hdf(path: Path, options: FileOptions) -> RawTable:
+def read_hdf(path: Path, options: Reading) -> RawTable:
     """Read h5ad, loom, or the HDF5 file of Cell Ranger; which of them it is, its groups tell."""
     h5py = needed("h5py", "hdf")
     require_harmless(path)
@@ -67,6 +68,25 @@ def read_hdf(path: Path, options: FileOptions) -> RawTable:
     raise InputError(message)
 
 
+def _h5ad_size(path: Path) -> Stored | None:
+    if path.suffix.lower() != ".h5ad":
+        return None
+    h5py = needed("h5py", "hdf")
+    require_harmless(path)
+    with foreign(path, "an HDF5 file"), h5py.File(path, "r") as file:
+        X = file.get("X")
+        if X is None:
+            return None
+        if hasattr(X, "shape"):
+            return dense_size(X.shape, X.dtype)
+        if "data" not in X or "indices" not in X or "shape" not in X.attrs:
+            return None
+        return sparse_size(X.attrs["shape"], X["data"].size, X["data"].dtype.itemsize, X["indices"].dtype.itemsize)
+
+
+HDF = Format(read_hdf, ("h5ad", "loom", "h5"), (b"\x89HDF\r\n",), parts=True, backed=True, size=_h5ad_size)
+
+
 def require_harmless(path: Path) -> None:
     """Let another process open the file first: some damaged files crash the HDF5 library, or never let it go."""
     if not sys.executable:
@@ -83,7 +103,7 @@ def require_harmless(path: Path) -> None:
         raise InputError(message)
 
 
-def read_annotated(path: Path, file: Any, options: FileOptions, form: str) -> RawTable:
+def read_annotated(path: Path, file: Any, options: Reading, form: str) -> RawTable:
     """Read what anndata has written, to HDF5 or Zarr."""
     node, var, layer = file.get("X"), file["var"], options.part
     if layer == "raw" and "raw" in file:
@@ -195,7 +215,7 @@ def _text(value: Any) -> str:
     )
 
 
-def _loom(path: Path, file: Any, options: FileOptions) -> RawTable:
+def _loom(path: Path, file: Any, options: Reading) -> RawTable:
     node = file["matrix"] if options.part is None else _layer(path, file, options.part)
     values = _matrix(path, node, backed=options.backed)
     genes = _attributes(path, file["row_attrs"], values.shape[0], _GENE_NAMES, "feature")
@@ -224,7 +244,7 @@ def _cell_ranger(path: Path, node: Any, *, backed: bool) -> RawTable:
     return _ten_x(path, values, ids, {"name": described}, _column(path, node["barcodes"]))
 
 
-def read_ten_x(path: Path, options: FileOptions) -> RawTable:
+def read_ten_x(path: Path, options: Reading) -> RawTable:
     """Read a folder with matrix.mtx, barcodes.tsv and features.tsv or genes.tsv, each plain or packed."""
     matrix = _member(path, "matrix.mtx", "matrix.mtx") if path.is_dir() else path
     folder, name = matrix.parent, matrix.name
@@ -239,6 +259,9 @@ def read_ten_x(path: Path, options: FileOptions) -> RawTable:
     notes = {name: [cells[at] for cells in columns] for at, name in ((1, "name"), (2, "type")) if at < width}
     cells = [line.split("\t")[0].strip() for line in text_lines(barcodes, options.encoding) if line.strip()]
     return _ten_x(matrix, values, [each[0].strip() for each in columns], notes, cells)
+
+
+TEN_X = Format(read_ten_x, ("mtx",), (b"%%MatrixMarket",))
 
 
 def _ten_x(path: Path, values: Any, ids: list[str], notes: dict[str, list[str]], cells: list[str]) -> RawTable:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cobic.errors import InputError
-from cobic.io.delimited import FileOptions
-from cobic.io.grid import Line, split_grid
-from cobic.io.raw import RawTable
+from cobic.io.grid import split_grid
+from cobic.io.raw import Format, Line, RawTable
+from cobic.io.reading import Reading
 from cobic.io.source import require_cells, text_lines
 
 _ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\S+)\s+(\S.*)""", re.IGNORECASE)
@@ -23,7 +23,7 @@ class _Attribute:
     default: str  # what a sparse line means by leaving it out
 
 
-def read_arff(path: Path, options: FileOptions) -> RawTable:
+def read_arff(path: Path, options: Reading) -> RawTable:
     """Read ARFF; attributes that are nominal, texts or dates are about the samples."""
     lines = enumerate(text_lines(path, options.encoding), start=1)
     attributes = _attributes(path, lines)
@@ -33,6 +33,14 @@ def read_arff(path: Path, options: FileOptions) -> RawTable:
     return RawTable(
         path, "ARFF", table.values, table.rows, table.columns, "rows", odd_cells=table.odd_cells, remarks=table.remarks
     )
+
+
+def _is_arff(_: Path, start: bytes) -> bool:
+    lines = (line.lstrip() for line in start.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n"))
+    return next((line for line in lines if line and not line.startswith(b"%")), b"").lower().startswith(b"@relation")
+
+
+ARFF = Format(read_arff, ("arff",), recognises=_is_arff)
 
 
 def _attributes(path: Path, lines: Iterator[tuple[int, str]]) -> list[_Attribute]:

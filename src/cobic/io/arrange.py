@@ -13,6 +13,7 @@ from cobic.errors import InputError
 from cobic.io.grid import ID_NAMES, name_note
 from cobic.io.labels import NO_LABEL, LabelFile, some
 from cobic.io.raw import Axis, Note, RawTable
+from cobic.io.wanted import LabelOptions
 
 # Results of somebody's statistics beside the samples they were made from.
 _STATISTIC = re.compile(
@@ -24,81 +25,19 @@ _SEVERAL = 5  # so many samples cannot all have a class of their own
 _ENOUGH = 0.5  # of the samples found: enough to say that these are the samples
 
 
-@dataclass(frozen=True)
-class LabelOptions:
-    """What a user says about samples and classes.
-
-    Attributes
-    ----------
-    labels : str or None
-        Name of a column or row, or of a column of `file`.
-    file : LabelFile or None
-        Classes in a second file.
-    from_names : re.Pattern or None
-        The class is what this finds in the sample's name.
-    features_in_rows : bool or None
-        Which way round the table is; None to find out.
-    ids : str or None
-        The column of the sample names.
-    drop : sequence of str
-        Columns, or rows, to leave out.
-    features : tuple of str or None
-        The features that the data should have, by which the orientation is told where no classes are asked for.
-    """
-
-    labels: str | None = None
-    file: LabelFile | None = None
-    from_names: re.Pattern[str] | None = None
-    features_in_rows: bool | None = None
-    ids: str | None = None
-    drop: Sequence[str] = ()
-    features: tuple[str, ...] | None = None
-
-    @property
-    def wanted(self) -> bool:
-        """Whether classes are asked for at all."""
-        return self.labels is not None or self.file is not None or self.from_names is not None
-
-    def names_sample(self, name: str, n_columns: int) -> bool:
-        """Tell whether the file of classes, or all that the pattern finds, says that one of so many is a sample."""
-        if self.file is None:
-            return self.from_names is not None and self.from_names.fullmatch(name) is not None
-        return name in self.file.names or len(self.file.in_order or ()) == n_columns
-
-
 @dataclass(frozen=True, eq=False)
 class Arranged:
-    """A table with samples in rows, and what was understood.
+    """A table with samples in rows, and what was understood."""
 
-    Attributes
-    ----------
-    table : RawTable
-        Samples in rows; values may still be missing.
-    y : ndarray of shape (n_samples,) or None
-        The classes.
-    features_in_rows : bool
-        How it was in the file.
-    reason : str
-        How that is known.
-    sample_names, feature_names : tuple of str
-        Names on both sides.
-    feature_descriptions : tuple of str or None
-        A longer text per feature.
-    set_aside : tuple of str
-        What is in the file but not in the data.
-    labels_path : Path
-        The file that the classes are from.
-    """
-
-    table: RawTable
-    y: NDArray[np.str_] | None
-    features_in_rows: bool
-    reason: str
+    table: RawTable  # samples in rows; values may still be missing
+    y: NDArray[np.str_] | None  # the classes
+    features_in_rows: bool  # how it was in the file
+    reason: str  # how that is known
     sample_names: tuple[str, ...]
     feature_names: tuple[str, ...]
-    feature_descriptions: tuple[str, ...] | None
-    set_aside: tuple[str, ...]
-    labels_path: Path
+    feature_descriptions: tuple[str, ...] | None  # a longer text per feature
+    set_aside: tuple[str, ...]  # what is in the file but not in the data
+    labels_path: Path  # the file that the classes are from
 
     @property
     def without_class(self) -> list[str]:
@@ -143,29 +82,11 @@ class _Labelled:
 
 
 def arrange(raw: RawTable, options: LabelOptions) -> Arranged:
-    """Find classes and orientation.
-
-    Parameters
-    ----------
-    raw : RawTable
-        What was read.
-    options : LabelOptions
-        What the user says.
-
-    Returns
-    -------
-    Arranged
-        Samples in rows.
-
-    Raises
-    ------
-    InputError
-        If the classes are nowhere, or in several places.
-    """
-    raw = _without(raw, options.drop)
+    """Find classes and orientation."""
+    raw = _without(raw, options.asked.drop)
     sides = _sides(raw, options)
     if not options.wanted:
-        known = raw.samples_in is not None or options.features_in_rows is not None
+        known = raw.samples_in is not None or options.asked.features_in_rows is not None
         reason = "" if known else "assumed, as no classes are asked for"
         views = [_view(raw, options, features_in_rows=side) for side in sides]
         fitting = [view for view in views if view.table.columns.names == options.features]
@@ -178,7 +99,7 @@ def arrange(raw: RawTable, options: LabelOptions) -> Arranged:
         return _arranged(found[0], options)
     if found:
         message = (
-            f"{raw.path}: {_wish(options)} fits the rows and the columns: say --features-in-rows or --samples-in-rows"
+            f"{raw.path}: {options.wish()} fits the rows and the columns: say --features-in-rows or --samples-in-rows"
         )
         raise InputError(message)
     raise _not_found(raw, options, sides)
@@ -188,11 +109,11 @@ def _sides(raw: RawTable, options: LabelOptions) -> list[bool]:
     """The orientations that are possible: whether features are in rows."""
     if raw.samples_in is not None:
         says = raw.samples_in == "columns"
-        if options.features_in_rows is not None and options.features_in_rows != says:
+        if options.asked.features_in_rows is not None and options.asked.features_in_rows != says:
             message = f"{raw.path}: the format {raw.form} has {'features' if says else 'samples'} in rows"
             raise InputError(message)
         return [says]
-    return [False, True] if options.features_in_rows is None else [options.features_in_rows]
+    return [False, True] if options.asked.features_in_rows is None else [options.asked.features_in_rows]
 
 
 def _found(raw: RawTable, options: LabelOptions, sides: Sequence[bool]) -> list[_Labelled]:
@@ -307,7 +228,7 @@ def _labelled(view: _View, options: LabelOptions) -> _Labelled | None:
         return _from_names(view, options, options.from_names)
     if options.file is not None:
         return _from_order(view, options.file) if options.file.in_order else _from_file(view, options, options.file)
-    return _from_table(view, options.labels or "")
+    return _from_table(view, options.asked.labels or "")
 
 
 def _from_table(view: _View, labels: str) -> _Labelled | None:
@@ -340,14 +261,14 @@ def _name_candidates(view: _View, ids: str | None) -> list[tuple[str, ...]]:
 
 
 def _from_file(view: _View, options: LabelOptions, file: LabelFile) -> _Labelled | None:
-    view = _with_ids(view, options.ids)
-    candidates = _name_candidates(view, options.ids)
+    view = _with_ids(view, options.asked.ids)
+    candidates = _name_candidates(view, options.asked.ids)
     known = file.names
     names = max(candidates, key=lambda names: sum(name in known for name in names), default=())
     share = sum(name in known for name in names) / max(1, len(names))
     if not share:
         return None
-    classes = file.classes(options.labels, set(names))
+    classes = file.classes(options.asked.labels, set(names))
     found = tuple(classes.get(name, "") for name in names)
     reason = f"{file.path.name} names the {'columns' if view.features_in_rows else 'lines'}"
     return _Labelled(view, view.table, found, share, reason, names)
@@ -362,8 +283,8 @@ def _from_order(view: _View, file: LabelFile) -> _Labelled | None:
 
 def _from_names(view: _View, options: LabelOptions, pattern: re.Pattern[str]) -> _Labelled | None:
     """Classes in the names; samples in whose names there is none are set aside."""
-    view = _with_ids(view, options.ids)
-    candidates = _name_candidates(view, options.ids)
+    view = _with_ids(view, options.asked.ids)
+    candidates = _name_candidates(view, options.asked.ids)
     names = max(candidates, key=lambda names: sum(bool(pattern.search(name)) for name in names), default=())
     matches = [pattern.search(name) for name in names]
     found = [(match.group(1) if pattern.groups else match.group()) or "" if match else "" for match in matches]
@@ -390,9 +311,9 @@ def _with_ids(view: _View, ids: str | None) -> _View:
 
 
 def _arranged(labelled: _Labelled, options: LabelOptions) -> Arranged:
-    view = _with_ids(replace(labelled.view, table=labelled.table), options.ids)
+    view = _with_ids(replace(labelled.view, table=labelled.table), options.asked.ids)
     table = view.table
-    names, used = _sample_names(table, options.ids, labelled.names)
+    names, used = _sample_names(table, options.asked.ids, labelled.names)
     y = np.array(labelled.classes, dtype=str) if options.wanted else None
     aside = [note for note in table.rows.notes if note is not used]
     told = _told(aside, "line" if view.features_in_rows else "column")
@@ -455,8 +376,8 @@ def require_shared_classes(arranged: Arranged, options: LabelOptions) -> None:
     y = arranged.y
     if y is None or len(y) < _SEVERAL or len(set(y.tolist())) < len(y):
         return
-    in_table = options.labels is not None and options.file is None
-    what = f"--labels {options.labels!r} names a column or line with" if in_table else f"{_wish(options)} gives"
+    in_table = options.asked.labels is not None and options.file is None
+    what = f"--labels {options.asked.labels!r} names a column or line with" if in_table else f"{options.wish()} gives"
     message = (
         f"{arranged.labels_path}: {what} a different value for each of {len(y)} samples, as {str(y[0])!r} and "
         f"{str(y[1])!r}: say where classes are that samples share (cobic inspect shows what there is)"
@@ -465,8 +386,8 @@ def require_shared_classes(arranged: Arranged, options: LabelOptions) -> None:
 
 
 def _not_found(raw: RawTable, options: LabelOptions, sides: Sequence[bool]) -> InputError:
-    wish = _wish(options)
-    if options.features_in_rows is not None and raw.samples_in is None and _found(raw, options, [not sides[0]]):
+    wish = options.wish()
+    if options.asked.features_in_rows is not None and raw.samples_in is None and _found(raw, options, [not sides[0]]):
         cure = "leave out --features-in-rows" if sides[0] else "leave out --samples-in-rows"
         return InputError(f"{raw.path}: {wish} fits the other side: the table looks transposed; {cure}")
     if options.file is not None and options.file.in_order is None:
@@ -482,7 +403,7 @@ def _not_found(raw: RawTable, options: LabelOptions, sides: Sequence[bool]) -> I
     columns = _column_headings(raw) if False in sides else []
     lines = _column_headings(_named_rows(raw).turned()) if True in sides else []
     words = " or ".join(word for word, names in (("column", columns), ("line", lines)) if names) or "column"
-    return InputError(f"{raw.path} has no {words} {options.labels!r}: {some([*columns, *lines])}")
+    return InputError(f"{raw.path} has no {words} {options.asked.labels!r}: {some([*columns, *lines])}")
 
 
 def _no_names_in_common(raw: RawTable, options: LabelOptions, file: LabelFile, sides: Sequence[bool]) -> InputError:
@@ -521,10 +442,3 @@ def _view_names(raw: RawTable, options: LabelOptions, *, features_in_rows: bool)
 def _named_rows(raw: RawTable) -> RawTable:
     note = name_note(raw.rows.notes)
     return raw if raw.rows.names is not None or note is None else replace(raw, rows=replace(raw.rows, names=note.texts))
-
-
-def _wish(options: LabelOptions) -> str:
-    """What was asked for, in words."""
-    if options.from_names is not None:
-        return f"the pattern {options.from_names.pattern!r}"
-    return str(options.file.path) if options.file is not None else repr(options.labels)

@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cobic.errors import InputError
-from cobic.io.delimited import FileOptions
-from cobic.io.raw import Axis, Note, RawTable, as_text, held_as
-from cobic.io.source import MOST_CELLS, foreign, require_unpacked
+from cobic.io.raw import Axis, Format, Note, RawTable, as_text
+from cobic.io.reading import Reading
+from cobic.io.sizes import Stored, dense_size, held_as
+from cobic.io.source import MOST_CELLS, foreign, require_unpacked, zip_names
 from cobic.io.sparse import sparse_matrix
 from cobic.matrix import StoredArray
 
 _SPARSE = {"data", "indices", "indptr", "format", "shape"}
 
 
-def read_npz(path: Path, options: FileOptions) -> RawTable:
+def read_npz(path: Path, options: Reading) -> RawTable:
     """Read an npz or npy file of numpy, or a sparse matrix that scipy wrote; arrays of objects are refused."""
     with foreign(path, "a file of numpy"):
         if options.backed:
@@ -30,6 +31,24 @@ def read_npz(path: Path, options: FileOptions) -> RawTable:
             others = {name: array for name, array in arrays.items() if name not in _SPARSE}
             return from_arrays(path, "npz", {"matrix": values, **others}, options.part)
         return from_arrays(path, "npz", arrays, options.part)
+
+
+def _npy_size(path: Path) -> Stored | None:
+    if path.suffix.lower() != ".npy":
+        return None
+    with path.open("rb") as stream:
+        try:
+            shape, _, kind = _header(stream)
+        except ValueError:  # the reader says what is wrong with it
+            return None
+    return dense_size(shape, kind)
+
+
+def _is_numpy(path: Path, start: bytes) -> bool:
+    return start.startswith(b"PK") and any(name.endswith(".npy") for name in zip_names(path))
+
+
+NUMPY = Format(read_npz, ("npz", "npy"), (b"\x93NUMPY",), recognises=_is_numpy, parts=True, backed=True, size=_npy_size)
 
 
 def _mapped(path: Path) -> StoredArray:
@@ -66,11 +85,16 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
         return found
 
 
+def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, order and type of an array."""
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    return read(stream)
+
+
 def _one(path: Path, stream: Any) -> NDArray[Any]:
     """One array; its size is checked before memory is taken for it."""
-    version = np.lib.format.read_magic(stream)
-    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = read_header(stream)
+    shape, fortran, dtype = _header(stream)
     size = int(np.prod([int(each) for each in shape], dtype=object))
     if dtype.hasobject:
         message = f"{path} holds Python objects, which are never read: save numbers and texts (dtype 'U')"
@@ -96,26 +120,7 @@ def from_arrays(
     part: str | None,
     names: Mapping[str, tuple[tuple[str, ...] | None, tuple[str, ...] | None]] | None = None,
 ) -> RawTable:
-    """Take the array with two dimensions for the measurements; those with one are about its rows or columns.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    form : str
-        What it is.
-    arrays : mapping of str to array
-        Everything in it.
-    part : str, optional
-        The measurements, if there are several arrays with two dimensions.
-    names : mapping, optional
-        Names of rows and columns of arrays that have them.
-
-    Returns
-    -------
-    RawTable
-        With the other arrays as notes.
-    """
+    """Take the array with two dimensions for the measurements; those with one are about its rows or columns."""
     tables = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "biuf"]
     chosen = tables[0] if part is None and len(tables) == 1 else part
     if chosen not in tables:

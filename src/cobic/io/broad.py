@@ -4,15 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cobic.errors import InputError
-from cobic.io.delimited import FileOptions
 from cobic.io.grid import Collected
-from cobic.io.raw import Axis, Note, RawTable
+from cobic.io.raw import Axis, Format, Note, RawTable
+from cobic.io.reading import Reading
+from cobic.io.sizes import text_size
 from cobic.io.source import text_lines
 
 _Cells = Iterator[tuple[int, list[str]]]
 
 
-def read_gct(path: Path, options: FileOptions) -> RawTable:
+def read_gct(path: Path, options: Reading) -> RawTable:
     """Read GCT 1.2 and 1.3; of the latter the metadata of samples are where classes may be."""
     lines = _cells(path, options)
     version = next(lines, (1, [""]))[1][0].lstrip("#")
@@ -42,7 +43,7 @@ def read_gct(path: Path, options: FileOptions) -> RawTable:
     )
 
 
-def read_res(path: Path, options: FileOptions) -> RawTable:
+def read_res(path: Path, options: Reading) -> RawTable:
     """Read RES: each value is followed by a call, present or absent, which is set aside."""
     lines = _cells(path, options)
     header = next(lines, (1, [""]))[1]
@@ -74,7 +75,15 @@ def read_res(path: Path, options: FileOptions) -> RawTable:
     )
 
 
-def _cells(path: Path, options: FileOptions) -> _Cells:
+def _is_gct(_: Path, start: bytes) -> bool:
+    return start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"#1.2", b"#1.3"))
+
+
+GCT = Format(read_gct, ("gct",), recognises=_is_gct, size=text_size)
+RES = Format(read_res, ("res",), certain_name=False, size=text_size)
+
+
+def _cells(path: Path, options: Reading) -> _Cells:
     for number, line in enumerate(text_lines(path, options.encoding), start=1):
         if line.strip():
             yield number, [cell.strip().strip('"') for cell in line.rstrip("\r\n").split("\t")]

@@ -27,21 +27,7 @@ def write_tiles(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Write a dense matrix of which one tile at a time is there.
-
-    Parameters
-    ----------
-    path : Path
-        Where to write; ``.h5ad`` or ``.zarr``.
-    obs, var : DataFrame
-        What is known about samples and features, with their names as index.
-    tiles : iterable of (slice, slice, ndarray)
-        Rows, columns and values; together they are the matrix.
-    chunks : tuple of int
-        Shape of a chunk of a Zarr file; best that of the tiles. An h5ad file holds the matrix in one piece.
-    overwrite : bool, default=False
-        Whether something of that name may be replaced.
-    """
+    """Write a dense matrix of which one tile at a time is there."""
     shape = (len(obs), len(var))
     with _annotated(path, obs, var, overwrite=overwrite) as file:
         fitting = tuple(min(size, chunk) for size, chunk in zip(shape, chunks, strict=True))
@@ -55,19 +41,7 @@ def write_tiles(
 def write_rows(
     path: Path, obs: pd.DataFrame, var: pd.DataFrame, blocks: Iterable[tuple[slice, Any]], *, overwrite: bool = False
 ) -> None:
-    """Write a sparse matrix of which one block of rows at a time is there.
-
-    Parameters
-    ----------
-    path : Path
-        Where to write; ``.h5ad`` or ``.zarr``.
-    obs, var : DataFrame
-        What is known about samples and features, with their names as index.
-    blocks : iterable of (slice, csr matrix)
-        The rows in order; together they are the matrix.
-    overwrite : bool, default=False
-        Whether something of that name may be replaced.
-    """
+    """Write a sparse matrix of which one block of rows at a time is there."""
     with _annotated(path, obs, var, overwrite=overwrite) as file:
         X = file.create_group("X")
         shape = np.array([len(obs), len(var)])

@@ -6,13 +6,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cobic.io.delimited import FileOptions
 from cobic.io.grid import ID_NAMES, split_grid
-from cobic.io.raw import Axis, Note, RawTable, as_text
+from cobic.io.raw import Axis, Format, Note, RawTable, as_text
+from cobic.io.reading import Reading
+from cobic.io.sizes import NUMBER, Stored
 from cobic.io.source import foreign, needed, require_cells, require_unpacked
 
+_PER_COLUMN = 12_000  # bytes of a data frame while it is read, as measured
 
-def read_parquet(path: Path, options: FileOptions) -> RawTable:
+
+def read_parquet(path: Path, options: Reading) -> RawTable:
     """Read a Parquet file."""
     del options
     parquet = needed("pyarrow.parquet", "parquet")
@@ -24,7 +27,7 @@ def read_parquet(path: Path, options: FileOptions) -> RawTable:
         return from_frame(path, "Parquet", frame)
 
 
-def read_feather(path: Path, options: FileOptions) -> RawTable:
+def read_feather(path: Path, options: Reading) -> RawTable:
     """Read a Feather file, which is the same as an Arrow file."""
     del options
     feather = needed("pyarrow.feather", "parquet")
@@ -33,6 +36,18 @@ def read_feather(path: Path, options: FileOptions) -> RawTable:
         require_cells(path, table.num_rows, table.num_columns)
         table.validate(full=True)
         return from_frame(path, "Feather", table.to_pandas())
+
+
+def _parquet_size(path: Path) -> Stored | None:
+    parquet = needed("pyarrow.parquet", "parquet")
+    with foreign(path, "a Parquet file"), parquet.ParquetFile(path) as file:
+        n_rows, n_columns = file.metadata.num_rows, file.metadata.num_columns
+    cells = n_rows * n_columns
+    return Stored((n_rows, n_columns), cells, NUMBER * cells, 3 * NUMBER * cells + _PER_COLUMN * n_columns)
+
+
+PARQUET = Format(read_parquet, ("parquet",), (b"PAR1",), size=_parquet_size)
+FEATHER = Format(read_feather, ("feather",), (b"ARROW1", b"FEA1"))
 
 
 def from_frame(path: Path, form: str, frame: pd.DataFrame) -> RawTable:

@@ -3,20 +3,20 @@
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from cobic.checks import require_choice, require_whole
 from cobic.errors import InputError
-from cobic.io.grid import Line, is_number, split_grid
-from cobic.io.raw import MISSING, RawTable
-from cobic.io.source import cells_of, text_lines
+from cobic.io.grid import is_number, split_grid, split_text
+from cobic.io.raw import MISSING, Format, Line, RawTable
+from cobic.io.reading import Reading
+from cobic.io.sizes import text_size
+from cobic.io.source import cells_of, text_blocks, text_lines
 
 _DELIMITERS = ",\t;"
-_HEAD_LINES = 50
-_TITLE_LINES = 20
-_HEAD_CHARACTERS = 1 << 20
+_HEAD_LINES = 50  # by which delimiter and decimal mark are told
+_TITLE_LINES = 20  # more than a title and remarks above a table have
+_HEAD_CHARACTERS = 1 << 20  # of lines so long a few will do
 _WITH_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 
@@ -25,47 +25,24 @@ class OneColumnError(InputError):
     """A table with one column only."""
 
 
-@dataclass(frozen=True)
-class FileOptions:
-    """What a user may have to say about a file because it does not say so itself.
-
-    Attributes
-    ----------
-    part : str or None
-        Sheet, R object, array or layer to read.
-    header_row : int or None
-        The line with the names, counted from 1; 0 if there is none.
-    decimal : str or None
-        The decimal mark.
-    encoding : str or None
-        The encoding of a text file.
-    backed : bool
-        Whether the numbers stay in the file, and are read piece by piece.
-    """
-
-    part: str | None = None
-    header_row: int | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    backed: bool = False
-
-    def __post_init__(self) -> None:
-        if self.header_row is not None:
-            require_whole("header_row", self.header_row, 0)
-        if self.decimal is not None:
-            require_choice("decimal", self.decimal, (".", ","))
-
-
-def read_delimited(path: Path, options: FileOptions) -> RawTable:
+def read_delimited(path: Path, options: Reading) -> RawTable:
     """Read CSV, TSV and their relatives."""
-    header, lines, delimiter = delimited_lines(path, options)
+    header, rows, delimiter = delimited_lines(path, options)
     form = {",": "CSV", "\t": "TSV"}.get(delimiter, f"text separated by {delimiter!r}")
-    head = list(islice(lines, _HEAD_LINES))
+    head = list(islice(rows, _HEAD_LINES))
     decimal = options.decimal or _decimal(path, delimiter, head)
-    return split_grid(path, form, header, chain(head, lines), decimal=decimal)
+    if len(head) == _HEAD_LINES:
+        below = text_blocks(path, options.encoding, n_above=head[-1][0])
+        table = split_text(path, form, header, head, below, delimiter=delimiter, decimal=decimal)
+        if table is not None:
+            return table
+    return split_grid(path, form, header, chain(head, rows), decimal=decimal)
 
 
-def delimited_lines(path: Path, options: FileOptions) -> tuple[list[str], Iterator[Line], str]:
+TEXT = Format(read_delimited, ("csv", "tsv", "txt", "tab"), certain_name=False, size=text_size)
+
+
+def delimited_lines(path: Path, options: Reading) -> tuple[list[str], Iterator[Line], str]:
     """Header, lines and delimiter of a text file; what stands before the header is left out."""
     lines = text_lines(path, options.encoding)
     skipped = list(islice(lines, max(0, (options.header_row or 1) - 1)))
@@ -111,7 +88,7 @@ def _same_width(comment: str, line: str, delimiter: str) -> bool:
     return widths[0] == widths[1] > 1
 
 
-def header_and_lines(path: Path, rows: Iterator[Line], options: FileOptions) -> tuple[list[str], Iterator[Line]]:
+def header_and_lines(path: Path, rows: Iterator[Line], options: Reading) -> tuple[list[str], Iterator[Line]]:
     """Tell the line with the names from the lines below it."""
     first = next(rows, None)
     if first is None:

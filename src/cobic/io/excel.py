@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from cobic.errors import InputError
-from cobic.io.delimited import FileOptions, header_and_lines
-from cobic.io.grid import Line, split_grid
-from cobic.io.raw import RawTable, as_text
-from cobic.io.source import foreign, needed, require_unpacked
+from cobic.io.delimited import header_and_lines
+from cobic.io.grid import split_grid
+from cobic.io.raw import Format, Line, RawTable, as_text
+from cobic.io.reading import Reading
+from cobic.io.source import foreign, needed, require_unpacked, zip_names
 
 
-def read_excel(path: Path, options: FileOptions) -> RawTable:
+def read_excel(path: Path, options: Reading) -> RawTable:
     """Read one sheet of a workbook; values as they were last computed."""
     openpyxl = needed("openpyxl", "excel")
     with foreign(path, "an Excel file"):
@@ -24,6 +25,13 @@ def read_excel(path: Path, options: FileOptions) -> RawTable:
             rows = _rows(sheet, max(1, options.header_row or 1))
             header, lines = header_and_lines(path, rows, options)
             return split_grid(path, f"Excel, sheet {sheet.title!r}", header, _padded(lines, len(header)))
+
+
+def _is_excel(path: Path, start: bytes) -> bool:
+    return start.startswith(b"PK") and any(name.startswith("xl/") for name in zip_names(path))
+
+
+EXCEL = Format(read_excel, ("xlsx", "xlsm"), recognises=_is_excel, parts=True)
 
 
 def _sheet(path: Path, book: Any, name: str | None) -> Any:

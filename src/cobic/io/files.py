@@ -10,20 +10,7 @@ from cobic.errors import InputError
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all, replacing what was there.
-
-    Parameters
-    ----------
-    path : Path
-        Where to write, in an existing folder.
-    text : str
-        Its content, written as UTF-8.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written; a file that was there before is unchanged.
-    """
+    """Write a text file whole or not at all, replacing what was there."""
     _write_all({path: text}, ())
 
 
@@ -31,15 +18,6 @@ def write_folder(folder: Path, files: Mapping[str, str], *, instead_of: Collecti
     """Write several text files into a folder, which is made if need be: all of them or none.
 
     Every file is on the disk under a name of its own before the first one takes its place.
-
-    Parameters
-    ----------
-    folder : Path
-        Where to write.
-    files : mapping of str to str
-        Content by file name.
-    instead_of : collection of str
-        Names of files of an earlier answer, which are removed where the new one has none of that name.
     """
     prepare_folder(folder, overwrite=True)
     stale = [folder / name for name in instead_of if name not in files]
@@ -82,20 +60,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def prepare_folder(folder: Path, *, overwrite: bool) -> None:
-    """Make an output folder, or find out early that it cannot be used.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder to be.
-    overwrite : bool
-        Whether it may already have files in it.
-
-    Raises
-    ------
-    InputError
-        If it cannot be made or written to, or has files and `overwrite` is false.
-    """
+    """Make an output folder, or find out early that it cannot be used."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

@@ -1,19 +1,22 @@
-"""GEO series matrix files: what is said about the samples above, the measurements below."""
+"""GEO series matrix files: what is said about the samples above, the measurements below.
+
+By hand, as GCT, RES and ARFF are: readers of others name no line that is wrong.
+"""
 
 from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 
 from cobic.errors import InputError
-from cobic.io.delimited import FileOptions
 from cobic.io.grid import Collected
-from cobic.io.raw import Axis, Note, RawTable
+from cobic.io.raw import Axis, Format, Note, RawTable
+from cobic.io.reading import Reading
 from cobic.io.source import cells_of, text_lines
 
 _BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"
 
 
-def read_geo(path: Path, options: FileOptions) -> RawTable:
+def read_geo(path: Path, options: Reading) -> RawTable:
     """Read a series matrix; each characteristic of the samples may hold the classes."""
     lines = text_lines(path, options.encoding)
     above = list(takewhile(lambda line: not line.lower().startswith(_BEGIN), lines))
@@ -48,6 +51,13 @@ def read_geo(path: Path, options: FileOptions) -> RawTable:
         "columns",
         found.odd,
     )
+
+
+def _is_geo(_: Path, start: bytes) -> bool:
+    return start.removeprefix(b"\xef\xbb\xbf").lstrip().lower().startswith((b"!series_", b"!sample_"))
+
+
+GEO = Format(read_geo, recognises=_is_geo)
 
 
 def _until_end(lines: Iterator[str], ended: list[bool]) -> Iterator[str]:

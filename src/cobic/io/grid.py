@@ -1,58 +1,43 @@
 """Lines of cells: which of them hold numbers, which hold texts about their row or column."""
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+import string
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 
 from cobic.errors import InputError
-from cobic.io.raw import MISSING, Axis, Note, RawTable
-from cobic.io.source import require_cells
+from cobic.io.plain import Columns, plain_columns
+from cobic.io.raw import MISSING, Axis, Line, Note, RawTable
+from cobic.io.source import LONGEST_LINE, MOST_LINES, require_cells
 from cobic.matrix import Floats, Integers
 
 ID_NAMES = frozenset({"", "id", "ids", "index", "name", "sample", "samples", "sample_id", "sampleid", "sample id"})
+# Lines, and cells in them, by which it is told what a column holds: enough to outweigh remarks at the top, in seconds.
 _HEAD_LINES = 10_000
 _HEAD_CELLS = 1 << 22
-_BLOCK_CELLS = 1 << 16
-_MOST_ODD_CELLS = 1 << 17
+_BLOCK_CELLS = 1 << 16  # made numbers at once: 4 MB of texts wait for it
+_MOST_ODD_CELLS = 1 << 17  # each is kept; a table with more of them is none
 
+_NO_NUMBER_BEGINS = frozenset(string.ascii_letters) - {"i", "I"}  # with one of them; but infinity is a number
 _WITH_MARKS = re.compile(r"[-+]?\d{1,3}([,' \u2019\u00a0\u202f]\d{3})+(\.\d+)?")
 _WITH_POINTS = re.compile(r"[-+]?\d{1,3}([.' \u2019\u00a0\u202f]\d{3})+(,\d+)?")
-
-Line = tuple[int, list[str]]
 
 
 @dataclass
 class Collected:
-    """Numbers and texts of the lines so far.
-
-    Attributes
-    ----------
-    path : Path
-        The file, for messages.
-    numeric, textual : list of int
-        The columns that hold numbers, and those that hold texts.
-    decimal : str
-        The decimal mark.
-    texts : list of list of str
-        The texts of each textual column.
-    numbers : list of int
-        The number of each line.
-    odd : dict
-        Texts where numbers should be, by line and column.
-    """
+    """Numbers and texts of the lines so far."""
 
     path: Path
-    numeric: list[int]
-    textual: list[int]
+    numeric: list[int]  # the columns that hold numbers
+    textual: list[int]  # and those that hold texts
     decimal: str
-    texts: list[list[str]] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-    odd: dict[tuple[int, int], str] = field(default_factory=dict)
+    texts: list[list[str]] = field(default_factory=list)  # of each textual column
+    numbers: list[int] = field(default_factory=list)  # of the lines
+    odd: dict[tuple[int, int], str] = field(default_factory=dict)  # texts where numbers should be, by line and column
     _blocks: list[Floats] = field(default_factory=list)
     _waiting: list[list[str]] = field(default_factory=list)
 
@@ -68,6 +53,15 @@ class Collected:
         if len(self._waiting) * len(self.numeric) >= _BLOCK_CELLS:
             self._convert()
             require_cells(self.path, len(self.numbers), len(self.numeric) + len(self.textual))
+
+    def add_columns(self, numbers: Sequence[int], columns: Columns) -> None:
+        """Take more lines, which are cut and read already; the first of the numbers are theirs."""
+        self._convert()
+        self.numbers.extend(numbers[: len(columns.values)])
+        for texts, column in zip(self.texts, self.textual, strict=True):
+            texts.extend(columns.texts[column])
+        self._blocks.append(columns.values)
+        require_cells(self.path, len(self.numbers), len(self.numeric) + len(self.textual))
 
     def values(self) -> Floats:
         """All numbers, lines × columns; NaN where there is none."""
@@ -96,6 +90,51 @@ class Collected:
         return values
 
 
+def split_text(
+    path: Path,
+    form: str,
+    header: Sequence[str],
+    head: Sequence[Line],
+    below: Iterator[bytes],
+    *,
+    delimiter: str,
+    decimal: str,
+) -> RawTable | None:
+    """Do what :func:`split_grid` does, faster, with a few lines that are cut and the text below; None if it is odd."""
+    n_deciding = _n_head_lines(header) - len(head)
+    if n_deciding < 0 or any(len(cells) != len(header) for _, cells in head):
+        return None
+    numeric = _numeric_columns(header, head, decimal)
+    if not numeric:
+        return None
+    numbers, blocks = [number for number, _ in head], list[Columns]()
+    try:
+        for block in below:
+            columns = plain_columns(block, delimiter, len(header), numeric, decimal)
+            if columns is None or len(block) >= LONGEST_LINE or numbers[-1] + len(columns.values) > MOST_LINES:
+                return None
+            blocks.append(columns)
+            numbers.extend(range(numbers[-1] + 1, numbers[-1] + 1 + len(columns.values)))
+    except UnicodeError:
+        return None
+
+    def cells_of(column: int) -> Iterator[str]:
+        texts = chain.from_iterable(columns.texts[column] for columns in blocks)
+        return chain((row[column] for _, row in head), islice(texts, n_deciding))
+
+    for column in set(range(len(header))).difference(numeric):
+        doubtful = any(_numbers_among(columns.different[column], decimal) for columns in blocks)
+        if doubtful and _holds_numbers(header, column, list(cells_of(column)), decimal):
+            return None
+    textual, remarks = _text_columns(path, header, numbers, numeric, cells_of, decimal)
+    found = Collected(path, numeric, textual, decimal)
+    for number, cells in head:
+        found.add(number, cells)
+    for columns in blocks:
+        found.add_columns(numbers[len(found.numbers) :], columns)
+    return _with_column_notes(_table(found, form, header, remarks))
+
+
 def split_grid(
     path: Path,
     form: str,
@@ -107,47 +146,29 @@ def split_grid(
 ) -> RawTable:
     """Tell the numbers of a table from the texts about its rows and columns.
 
-    A column holds numbers if at least half of its cells that are not missing do. A line is about the columns if it
-    holds texts where the others have numbers, or stands above the first line that has a name.
-
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    form : str
-        What it is.
-    header : sequence of str
-        The names of the columns.
-    lines : iterable of (int, list of str)
-        Number and cells of each line.
-    decimal : {".", ","}
-        The decimal mark.
-    text_columns : collection of int
-        Columns that hold no measurements whatever they look like.
-
-    Returns
-    -------
-    RawTable
-        With notes about rows and columns, and no names of rows yet.
+    A column holds numbers if at least half of its cells that are not missing do, unless it is one of `text_columns`.
+    A line is about the columns if it holds texts where the others have numbers, or stands above the first line that
+    has a name.
     """
     stream = _checked(path, header, lines)
-    head = list(islice(stream, max(2, min(_HEAD_LINES, _HEAD_CELLS // max(1, len(header))))))
+    head = list(islice(stream, _n_head_lines(header)))
     if not head:
         message = f"{path} has a line of names but no data below it"
         raise InputError(message)
-    forced = set(text_columns)
-    numeric = [column for column in _numeric_columns(header, head, decimal) if column not in forced]
-    _require_no_thousands(path, header, head, numeric, decimal)
-    if not numeric:
-        message = f"{path} has no column of numbers: measurements are needed, and a decimal comma must be said"
-        raise InputError(message)
-    empty = _nameless_empty(header, head, numeric)
-    textual = sorted(set(range(len(header))).difference(numeric, empty))
+    numeric = [column for column in _numeric_columns(header, head, decimal) if column not in text_columns]
+
+    def cells_of(column: int) -> Iterator[str]:
+        return (row[column] for _, row in head)
+
+    textual, remarks = _text_columns(path, header, [number for number, _ in head], numeric, cells_of, decimal)
     found = Collected(path, numeric, textual, decimal)
     for number, cells in chain(head, stream):
         found.add(number, cells)
-    remarks = (f"{len(empty)} empty column{'s' * (len(empty) > 1)}",) if empty else ()
     return _with_column_notes(_table(found, form, header, remarks))
+
+
+def _n_head_lines(header: Sequence[str]) -> int:
+    return max(2, min(_HEAD_LINES, _HEAD_CELLS // max(1, len(header))))
 
 
 def _checked(path: Path, header: Sequence[str], lines: Iterable[Line]) -> Iterator[Line]:
@@ -160,34 +181,57 @@ def _checked(path: Path, header: Sequence[str], lines: Iterable[Line]) -> Iterat
 
 
 def _numeric_columns(header: Sequence[str], head: Sequence[Line], decimal: str) -> list[int]:
-    found = []
-    for column, name in enumerate(header):
-        if column == 0 and name.lower() in ID_NAMES:
-            continue
-        cells = [row[column] for _, row in head]
-        values = plain_numbers(cells, decimal)
-        if values is None:
-            filled = Counter(cell for cell in cells if cell.lower() not in MISSING)
-            n_numbers = sum(times for cell, times in filled.items() if is_number(cell, decimal))
-            numbers = bool(n_numbers) and 2 * n_numbers >= filled.total()
-        else:
-            numbers = not np.isnan(values).all()
-        if numbers:
-            found.append(column)
-    return found
+    columns = range(len(header))
+    return [at for at in columns if _holds_numbers(header, at, [row[at] for _, row in head], decimal)]
 
 
-def _require_no_thousands(
-    path: Path, header: Sequence[str], head: Sequence[Line], numeric: Sequence[int], decimal: str
-) -> None:
+def _holds_numbers(header: Sequence[str], column: int, cells: list[str], decimal: str) -> bool:
+    """Tell whether at least half of the cells that are not missing are numbers; a first column called id has names."""
+    if column == 0 and header[column].lower() in ID_NAMES:
+        return False
+    numbers = _numbers_among(set(cells), decimal)
+    if not numbers:
+        return False
+    n_numbers = sum(cell in numbers for cell in cells)
+    return 2 * n_numbers >= n_numbers + sum(cell not in numbers and cell.lower() not in MISSING for cell in cells)
+
+
+def _numbers_among(cells: Iterable[str], decimal: str) -> set[str]:
+    return {cell for cell in cells if cell[:1] not in _NO_NUMBER_BEGINS and is_number(cell, decimal)}
+
+
+def _text_columns(
+    path: Path,
+    header: Sequence[str],
+    numbers: Sequence[int],
+    numeric: Sequence[int],
+    cells_of: Callable[[int], Iterator[str]],
+    decimal: str,
+) -> tuple[list[int], tuple[str, ...]]:
+    """The columns of texts without those that are empty and have no name, and a remark about these."""
+    others = sorted(set(range(len(header))).difference(numeric))
+    for column in others:
+        if column > 0:  # the first one may hold names
+            _require_no_thousands(path, header[column], column, zip(numbers, cells_of(column), strict=False), decimal)
+    if not numeric:
+        message = f"{path} has no column of numbers: measurements are needed, and a decimal comma must be said"
+        raise InputError(message)
+    empty = [column for column in others if not header[column] and not any(cells_of(column))]
+    remarks = (f"{len(empty)} empty column{'s' * (len(empty) > 1)}",) if empty else ()
+    return sorted(set(others).difference(empty)), remarks
+
+
+def _require_no_thousands(path: Path, name: str, column: int, cells: Iterable[tuple[int, str]], decimal: str) -> None:
     """Refuse a column that would be one of numbers but for its thousands marks."""
-    for column in range(1, len(header)):
-        filled = [(line, row[column]) for line, row in head if row[column].lower() not in MISSING]
-        marked = [each for each in filled if has_thousands(each[1], decimal)] if column not in numeric else []
-        if marked and all(is_number(cell, decimal) or has_thousands(cell, decimal) for _, cell in filled):
-            line, cell = marked[0]
-            message = f"{path}, line {line}, column {column + 1} ({header[column]!r}): {thousands_message(cell)}"
-            raise InputError(message)
+    marked = None
+    for number, cell in cells:
+        if has_thousands(cell, decimal):
+            marked = marked or (number, cell)
+        elif cell.lower() not in MISSING and not is_number(cell, decimal):
+            return
+    if marked is not None:
+        message = f"{path}, line {marked[0]}, column {column + 1} ({name!r}): {thousands_message(marked[1])}"
+        raise InputError(message)
 
 
 def has_thousands(cell: str, decimal: str = ".") -> bool:
@@ -198,11 +242,6 @@ def has_thousands(cell: str, decimal: str = ".") -> bool:
 def thousands_message(cell: str) -> str:
     """What to do about thousands marks."""
     return f"{cell!r} has thousands marks: write numbers without them"
-
-
-def _nameless_empty(header: Sequence[str], head: Sequence[Line], numeric: Sequence[int]) -> set[int]:
-    candidates = {column for column, name in enumerate(header) if not name} - set(numeric)
-    return {column for column in candidates if not any(row[column] for _, row in head)}
 
 
 def _table(found: Collected, form: str, header: Sequence[str], remarks: tuple[str, ...]) -> RawTable:
@@ -243,9 +282,7 @@ def _with_column_notes(table: RawTable) -> RawTable:
         notes.append(Note(heading, tuple(texts)))
     kept = table.take_rows(np.setdiff1d(np.arange(table.rows.size), about))
     columns = Axis(table.columns.size, table.columns.names, tuple(notes), table.columns.numbers, "column")
-    return RawTable(
-        table.path, table.form, kept.values, kept.rows, columns, odd_cells=kept.odd_cells, remarks=table.remarks
-    )
+    return replace(kept, columns=columns)
 
 
 def _heading(table: RawTable, row: int) -> str:
@@ -269,9 +306,9 @@ def _lines_about_columns(table: RawTable) -> Integers:
 
 def name_note(notes: Sequence[Note]) -> Note | None:
     """The leading note that holds names rather than descriptions: the first that is filled, with single words."""
-    filled = [note for note in notes if note.leading and 2 * sum(map(bool, note.texts)) > len(note.texts)]
-    words = [note for note in filled if 2 * sum(" " in text for text in note.texts) < len(note.texts)]
-    return next(iter([*words, *filled]), None)
+    filled = [note for note in notes if note.leading and 2 * note.texts.count("") < len(note.texts)]
+    words = (note for note in filled if 2 * sum(" " in text for text in note.texts) < len(note.texts))
+    return next(chain(words, filled), None)
 
 
 def plain_numbers(cells: Sequence[object], decimal: str) -> Floats | None:

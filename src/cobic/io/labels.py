@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cobic.errors import InputError
-from cobic.io.delimited import FileOptions, OneColumnError, delimited_lines
+from cobic.io.delimited import OneColumnError, delimited_lines
+from cobic.io.reading import Reading
 from cobic.io.source import first_bytes, text_lines
 
 NO_LABEL = frozenset({"", "na", "n/a", "nan"})
@@ -12,24 +13,12 @@ NO_LABEL = frozenset({"", "na", "n/a", "nan"})
 
 @dataclass(frozen=True)
 class LabelFile:
-    """Classes by the name of the sample, or in the order of the samples.
+    """Classes by the name of the sample, or in the order of the samples."""
 
-    Attributes
-    ----------
-    path : Path
-        The file.
-    header : tuple of str
-        The first line of a table.
-    rows : tuple of (int, tuple of str)
-        Number and cells of the lines below it.
-    in_order : tuple of str or None
-        One class per sample.
-    """
-
-    path: Path
-    header: tuple[str, ...] = ()
-    rows: tuple[tuple[int, tuple[str, ...]], ...] = ()
-    in_order: tuple[str, ...] | None = None
+    path: Path  # the file
+    header: tuple[str, ...] = ()  # the first line of a table
+    rows: tuple[tuple[int, tuple[str, ...]], ...] = ()  # number and cells of the lines below it
+    in_order: tuple[str, ...] | None = None  # one class per sample
 
     @property
     def names(self) -> set[str]:
@@ -74,7 +63,7 @@ def read_label_file(path: Path, encoding: str | None = None) -> LabelFile:
     if path.suffix.lower() == ".cls" or _looks_like_cls(first_bytes(path, 256)):
         return LabelFile(path, in_order=_cls_classes(path))
     try:
-        header, lines, _ = delimited_lines(path, FileOptions(header_row=1, encoding=encoding))
+        header, lines, _ = delimited_lines(path, Reading(path, header_row=1, encoding=encoding))
     except OneColumnError:
         message = (
             f"{path} has one column only: put the name of the sample before each class, separated by a comma; classes "

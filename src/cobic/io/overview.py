@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 
 from cobic.errors import InputError
-from cobic.io.arrange import Arranged, LabelOptions, arrange, is_statistic, require_usable
+from cobic.io.arrange import Arranged, arrange, is_statistic, require_usable
 from cobic.io.grid import is_number
 from cobic.io.raw import Note, RawTable
-from cobic.io.read import Reading, as_dataset, read_raw
+from cobic.io.read import as_dataset, read_raw
+from cobic.io.reading import Reading
+from cobic.io.wanted import LabelOptions
 from cobic.matrix import Floats
 
-_MOST_CLASSES = 10
+_LABELS = ("labels", "labels_file", "labels_from_names")
+_MOST_CLASSES = 10  # more different texts are rather names, or remarks
 _CLASS_WORDS = re.compile(
     r"(.*[^a-z])?(class(es)?|labels?|groups?|(sub|pheno|cell)?types?|diagnos[ie]s|status|outcome|target|condition|"
     r"disease|tumou?r|treatment|response|y)[^a-z]*(\(.*)?",
@@ -29,17 +32,7 @@ _LOGGED = 40.0  # the logarithm to base 2 of the largest measurement of any inst
 
 @dataclass(frozen=True)
 class Values:
-    """The numbers of a table in a few words.
-
-    Attributes
-    ----------
-    smallest, largest, median : float
-        Of the numbers that are there; the median over at most a million of them.
-    missing, infinite, negative, zero : int
-        How many cells are so; a text where a number should be is not missing.
-    whole : bool
-        Whether all are whole numbers.
-    """
+    """The numbers of a table in a few words."""
 
     smallest: float
     largest: float
@@ -48,7 +41,7 @@ class Values:
     infinite: int
     negative: int
     zero: int
-    whole: bool
+    whole: bool  # whether all are whole numbers
 
     @property
     def looks(self) -> str:
@@ -62,29 +55,14 @@ class Values:
 
 @dataclass(frozen=True)
 class Overview:
-    """What was understood of a file.
+    """What was understood of a file."""
 
-    Attributes
-    ----------
-    arranged : Arranged
-        The table, samples in rows.
-    values : Values
-        Its numbers.
-    places : dict of str to str
-        Where the first missing, infinite or unreadable cell is.
-    n_ties : int or None
-        Features whose largest class means tie; None where that cannot be computed.
-    guessed : bool
-        Whether the orientation is a guess.
-    labels : tuple of str
-        Arguments of the command line that say where the classes are, given or proposed; empty if nobody knows.
-    """
-
-    arranged: Arranged
-    values: Values
-    places: dict[str, str]
-    n_ties: int | None
-    guessed: bool
+    arranged: Arranged  # the table, samples in rows
+    values: Values  # its numbers
+    places: dict[str, str]  # where the first missing, infinite or unreadable cell is
+    n_ties: int | None  # features whose largest class means tie; None where that cannot be computed
+    guessed: bool  # whether the orientation is a guess
+    # arguments of the command line that say where the classes are, given or proposed; empty if nobody knows
     labels: tuple[str, ...]
 
     @property
@@ -104,29 +82,18 @@ class Overview:
 
 
 def overview(reading: Reading) -> Overview:
-    """Read a file and say what is in it; where nothing is said about classes, guess.
-
-    Parameters
-    ----------
-    reading : Reading
-        The file and what is said about it.
-
-    Returns
-    -------
-    Overview
-        What was understood.
-    """
-    if reading.file.backed:
+    """Read a file and say what is in it; where nothing is said about classes, guess."""
+    if reading.backed:
         message = f"{reading.path}: inspect reads the whole file: leave out --backed"
         raise InputError(message)
-    raw = read_raw(reading.path, reading.file)
-    options = reading.label_options()
-    labels, guessed = _given(reading), False
+    raw = read_raw(reading)
+    options = LabelOptions.of(reading)
+    labels, guessed = tuple(reading.arguments(*_LABELS)), False
     if not options.wanted:
-        labels, side = _proposal(raw, reading, options)
-        guessed = raw.samples_in is None and options.features_in_rows is None
+        labels, side = _proposal(raw, reading)
+        guessed = raw.samples_in is None and reading.features_in_rows is None
         if guessed:
-            options = replace(options, features_in_rows=side)
+            options = replace(options, asked=replace(reading, features_in_rows=side))
     arranged = arrange(raw, options)
     values = _values(arranged.table.values, len(arranged.table.odd_cells))
     return Overview(arranged, values, _places(arranged), _ties(arranged), guessed, labels)
@@ -135,53 +102,32 @@ def overview(reading: Reading) -> Overview:
 def next_command(found: Overview, reading: Reading) -> str:
     """The command to run next."""
     labels = found.labels or ("--labels-file", _UNKNOWN)
-    said = []
-    for option, value in (
-        ("--ids", reading.ids),
-        ("--part", reading.file.part),
-        ("--header-row", reading.file.header_row),
-        ("--decimal", reading.file.decimal),
-        ("--encoding", reading.file.encoding),
-    ):
-        said += [] if value is None else [option, str(value)]
+    said = reading.arguments("ids", "part", "header_row", "decimal", "encoding")
     if reading.features_in_rows is not None:
         said.append("--features-in-rows" if reading.features_in_rows else "--samples-in-rows")
     said += [word for name in reading.drop for word in ("--drop", name)]
     return shlex.join(["cobic", "select", str(reading.path), *labels, *said, "--out", "answer"])
 
 
-def _given(reading: Reading) -> tuple[str, ...]:
-    given: list[str] = []
-    for option, value in (
-        ("--labels", reading.labels),
-        ("--labels-file", reading.labels_file),
-        ("--labels-from-names", reading.labels_from_names),
-    ):
-        given += [] if value is None else [option, str(value)]
-    return tuple(given)
-
-
-def _proposal(raw: RawTable, reading: Reading, options: LabelOptions) -> tuple[tuple[str, ...], bool]:
+def _proposal(raw: RawTable, reading: Reading) -> tuple[tuple[str, ...], bool]:
     """Where the classes may be, and whether features are in rows then; by the shape if they are nowhere."""
     known = {None: reading.features_in_rows, "rows": False, "columns": True}[raw.samples_in]
     sides = [False, True] if known is None else [known]
-    for labels, side in _candidates(raw, reading, options, sides):
+    for proposed, side in _candidates(raw, reading, sides):
         for said in ((), ("--features-in-rows" if side else "--samples-in-rows",))[: len(sides)]:
-            if _works(raw, reading, labels, side=side if said else reading.features_in_rows):
-                return (*labels, *said), side
+            if _works(raw, replace(proposed, features_in_rows=side if said else reading.features_in_rows)):
+                return (*proposed.arguments(*_LABELS), *said), side
     return (), raw.rows.size > raw.columns.size if known is None else known
 
 
-def _candidates(
-    raw: RawTable, reading: Reading, options: LabelOptions, sides: Sequence[bool]
-) -> Iterator[tuple[tuple[str, str], bool]]:
+def _candidates(raw: RawTable, reading: Reading, sides: Sequence[bool]) -> Iterator[tuple[Reading, bool]]:
     """Where classes may be, the likeliest first: a file beside the data, columns and lines, names of samples."""
     beside = Path(str(reading.path).removesuffix("".join(reading.path.suffixes)) + ".cls")
     if True in sides and beside.is_file():
-        yield ("--labels-file", str(beside)), True
-    notes = [(note, side) for side in sides for note in _possible(raw, options, side=side)]
+        yield replace(reading, labels_file=beside), True
+    notes = [(note, side) for side in sides for note in _possible(raw, reading, side=side)]
     for note, side in sorted(notes, key=lambda each: _rank(each[0])):
-        yield ("--labels", note.name), side
+        yield replace(reading, labels=note.name), side
     for side in sides:
         axis = raw.columns if side else raw.rows
         for candidate in [axis.names or (), *(note.texts for note in axis.notes if note.leading)]:
@@ -190,14 +136,15 @@ def _candidates(
             found = tuple(word.group() if word else "" for word in words)
             if _are_classes(found):
                 longest_first = sorted(sorted(set(found)), key=len, reverse=True)
-                yield ("--labels-from-names", f"^({'|'.join(longest_first)})"), side
+                yield replace(reading, labels_from_names=f"^({'|'.join(longest_first)})"), side
 
 
-def _possible(raw: RawTable, options: LabelOptions, *, side: bool) -> list[Note]:
+def _possible(raw: RawTable, reading: Reading, *, side: bool) -> list[Note]:
     """Texts about the samples that could be classes, and numbers if they are called so."""
     axis = raw.columns if side else raw.rows
     found = [note for note in axis.notes if note.name and _are_classes(note.texts)]
-    table = arrange(raw, replace(options, ids=None, drop=(), features_in_rows=side)).table
+    asked = replace(reading, ids=None, drop=(), features_in_rows=side)
+    table = arrange(raw, LabelOptions(asked)).table
     for at, name in enumerate(table.columns.names or ()):
         if _CLASS_WORDS.fullmatch(name):
             note = table.take_columns(np.array([at])).column_as_note(0).rows.notes[0]
@@ -211,18 +158,10 @@ def _rank(note: Note) -> tuple[bool, bool, bool]:
     return _CLASS_WORDS.fullmatch(note.name) is None, not note.categorical, numbers
 
 
-def _works(raw: RawTable, reading: Reading, labels: tuple[str, str], *, side: bool | None) -> bool:
+def _works(raw: RawTable, proposed: Reading) -> bool:
     """Try a proposal."""
-    option, value = labels
-    said = replace(
-        reading,
-        labels=value if option == "--labels" else None,
-        labels_file=Path(value) if option == "--labels-file" else None,
-        labels_from_names=value if option == "--labels-from-names" else None,
-        features_in_rows=side,
-    )
     try:
-        arranged = arrange(raw, said.label_options())
+        arranged = arrange(raw, LabelOptions.of(proposed))
         require_usable(arranged)
     except InputError:
         return False

@@ -1,4 +1,7 @@
-"""Linear programs as text, in the formats that solvers and modelling languages read."""
+"""Linear programs as text, in the formats that solvers and modelling languages read.
+
+By hand: what solvers write themselves has neither comments nor the names of features.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,26 +13,11 @@ from cobic.matrix import Floats, Integers
 from cobic.search.program import LinearProgram, ProgramNames
 
 _LONGEST_LINE = 200  # some readers give up beyond 560 characters, older ones beyond 255
-_LONGEST_NAME = 60
+_LONGEST_NAME = 60  # some readers cut names at 64 characters or more
 
 
 def lp_text(program: LinearProgram, names: ProgramNames, comments: Sequence[str]) -> str:
-    """Write a program in the LP format of CPLEX, which Gurobi, SCIP, HiGHS and others read as well.
-
-    Parameters
-    ----------
-    program : LinearProgram
-        The program; a gain is maximised.
-    names : ProgramNames
-        Names of its columns and rows, as :func:`readable` makes them.
-    comments : sequence of str
-        Lines for a person, at the top.
-
-    Returns
-    -------
-    str
-        The text of the file. Numbers have all the digits that their value needs.
-    """
+    """Write a program in the LP format of CPLEX, which Gurobi, SCIP, HiGHS and others read as well."""
     lines = [*_commented("\\ ", comments), "Maximize"]
     gained = np.flatnonzero(program.gain)
     lines += _expression("obj", gained, program.gain[gained], names, "")
@@ -86,22 +74,7 @@ def _bounds(program: LinearProgram, column: int, name: str) -> str:
 
 
 def mps_text(program: LinearProgram, names: ProgramNames, comments: Sequence[str]) -> str:
-    """Write a program in free MPS format, which every solver reads.
-
-    Parameters
-    ----------
-    program : LinearProgram
-        The program; a gain is maximised, which the section OBJSENSE says.
-    names : ProgramNames
-        Names of its columns and rows, as :func:`readable` makes them.
-    comments : sequence of str
-        Lines for a person, at the top.
-
-    Returns
-    -------
-    str
-        The text of the file. Numbers have all the digits that their value needs.
-    """
+    """Write a program in free MPS format, which every solver reads."""
     lines = [*_commented("* ", comments), "NAME cobic", "OBJSENSE", "    MAX", "ROWS", " N  obj"]
     lower, upper = program.row_lower, program.row_upper
     kinds = np.select([lower == upper, np.isfinite(lower)], ["E", "G"], "L")

@@ -10,14 +10,14 @@ import pandas as pd
 from cobic.errors import InputError
 from cobic.io.arrays import from_arrays
 from cobic.io.columnar import from_frame
-from cobic.io.delimited import FileOptions
-from cobic.io.raw import RawTable, as_text
-from cobic.io.source import MOST_CELLS, all_bytes, foreign, needed
+from cobic.io.raw import Format, RawTable, as_text
+from cobic.io.reading import Reading
+from cobic.io.source import MOST_CELLS, all_bytes, ending_of, foreign, needed
 
 _Names = tuple[tuple[str, ...] | None, tuple[str, ...] | None]
 
 
-def read_r(path: Path, options: FileOptions) -> RawTable:
+def read_r(path: Path, options: Reading) -> RawTable:
     """Read a data frame or matrix; vectors of the same length beside it may hold classes and names."""
     rdata = needed("rdata", "r")
     raw = all_bytes(path)
@@ -33,6 +33,14 @@ def read_r(path: Path, options: FileOptions) -> RawTable:
             raise InputError(message)
         arrays, names = _arrays(things)
         return from_arrays(path, "R data", arrays, options.part, names)
+
+
+def _is_old_rds(path: Path, start: bytes) -> bool:
+    return ending_of(path) == "rds" and start.startswith((b"A\n", b"B\n"))
+
+
+_BEGINS = (b"RDX2\n", b"RDX3\n", b"RDA2\n", b"RDA3\n", b"X\n\x00")
+R = Format(read_r, ("rda", "rdata", "rds"), _BEGINS, recognises=_is_old_rds, parts=True)
 
 
 def _bounded_altreps(path: Path, parser: Any) -> dict[bytes, Any]:

@@ -1,65 +1,42 @@
 """What every reader makes of a file: numbers, and the texts that stand around them, either way round."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from cobic.io.reading import Reading
+from cobic.io.sizes import Stored
 from cobic.matrix import Integers
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "#n/a"})
 
+Line = tuple[int, list[str]]  # number and cells
 Side = Literal["rows", "columns"]
 _OTHER: dict[Side | None, Side | None] = {None: None, "rows": "columns", "columns": "rows"}
 
 
 @dataclass(frozen=True)
 class Note:
-    """One text per row, or per column: names, descriptions, classes, or something to be set aside.
+    """One text per row, or per column: names, descriptions, classes, or something to be set aside."""
 
-    Attributes
-    ----------
-    name : str
-        Its heading; may be empty.
-    texts : tuple of str
-        The texts, stripped; empty where there is none.
-    leading : bool
-        Whether it stands before the numbers, where names are.
-    categorical : bool
-        Whether the format says that it holds categories.
-    """
-
-    name: str
-    texts: tuple[str, ...]
-    leading: bool = False
-    categorical: bool = False
+    name: str  # its heading; may be empty
+    texts: tuple[str, ...]  # the texts, stripped; empty where there is none
+    leading: bool = False  # whether it stands before the numbers, where names are
+    categorical: bool = False  # whether the format says that it holds categories
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What is known about the rows, or about the columns, of a table.
+    """What is known about the rows, or about the columns, of a table."""
 
-    Attributes
-    ----------
-    size : int
-        How many there are.
-    names : tuple of str or None
-        Their names, where the format says so; None if a leading note may hold them.
-    notes : tuple of Note
-        Further texts about each.
-    numbers : sequence of int or None
-        Where each stands in the file, counted from 1, for messages.
-    word : str
-        What one is called in messages: line, row, column, sample …
-    """
-
-    size: int
-    names: tuple[str, ...] | None = None
-    notes: tuple[Note, ...] = ()
-    numbers: Sequence[int] | None = None
-    word: str = "row"
+    size: int  # how many there are
+    names: tuple[str, ...] | None = None  # their names, where the format says so; None if a leading note may hold them
+    notes: tuple[Note, ...] = ()  # further texts about each
+    numbers: Sequence[int] | None = None  # where each stands in the file, counted from 1, for messages
+    word: str = "row"  # what one is called in messages: line, row, column, sample …
 
     def take(self, index: Integers) -> "Axis":
         """Some of them."""
@@ -83,34 +60,16 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
-    """The numbers of a file with what stands around them, before anyone has said which way round they are.
+    """The numbers of a file with what stands around them, before anyone has said which way round they are."""
 
-    Attributes
-    ----------
-    path : Path
-        The file.
-    form : str
-        What it is: CSV, GCT 1.2, h5ad …
-    values : ndarray or sparse matrix of shape (rows, columns)
-        The numbers; NaN where there is none.
-    rows, columns : Axis
-        What is known about both sides.
-    samples_in : {"rows", "columns"} or None
-        Which side the samples are on, where the format says so.
-    odd_cells : mapping of (row, column) to str
-        Texts where numbers should be.
-    remarks : tuple of str
-        What was set aside on reading.
-    """
-
-    path: Path
-    form: str
-    values: Any
+    path: Path  # the file
+    form: str  # what it is: CSV, GCT 1.2, h5ad …
+    values: Any  # the numbers; NaN where there is none
     rows: Axis
     columns: Axis
-    samples_in: Side | None = None
-    odd_cells: Mapping[tuple[int, int], str] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    samples_in: Side | None = None  # which side the samples are on, where the format says so
+    odd_cells: Mapping[tuple[int, int], str] = field(default_factory=dict)  # texts where numbers should be
+    remarks: tuple[str, ...] = ()  # what was set aside on reading
 
     def turned(self) -> "RawTable":
         """The same table with rows and columns exchanged."""
@@ -149,12 +108,18 @@ class RawTable:
         return replace(rest, rows=replace(rest.rows, notes=(note, *rest.rows.notes)))
 
 
-def held_as(kind: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that numbers of a file have in memory: their own if it takes less room and is exact, else float64."""
-    if kind.kind == "b":
-        return np.dtype(np.uint8)
-    small = kind.itemsize <= 4 and kind.kind in "iuf" and kind != np.float16
-    return kind.newbyteorder("=") if small else np.dtype(np.float64)
+@dataclass(frozen=True)
+class Format:
+    """How files of a format are recognised and read, and how large they are said to be."""
+
+    read: Callable[[Path, Reading], RawTable]
+    endings: tuple[str, ...] = ()
+    begins: tuple[bytes, ...] = ()
+    recognises: Callable[[Path, bytes], bool] | None = None  # by its beginning, where a few bytes do not tell
+    certain_name: bool = True  # whether nothing else is called so
+    parts: bool = False  # whether there may be several tables in a file
+    backed: bool = False  # whether numbers can stay in the file
+    size: Callable[[Path], Stored | None] | None = None  # from the contents page of a file
 
 
 def as_text(value: Any) -> str:

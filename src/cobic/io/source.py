@@ -7,6 +7,7 @@ import importlib
 import io
 import lzma
 import warnings
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,13 +16,28 @@ from typing import IO, Any
 
 from cobic.errors import InputError
 
-LONGEST_LINE = 1 << 26
-MOST_LINES = 1 << 21
+LONGEST_LINE = 1 << 26  # characters: a few million numbers
+_BLOCK = 1 << 24  # characters of a text that are read at once: enough to be fast, little beside the numbers
+MOST_LINES = 1 << 21  # no lab has so many samples or features as text
 MOST_CELLS = 1 << 28  # 2 GiB of numbers; larger data belong into a sparse format
-_ALWAYS_UNPACKED = 1 << 26
+_ALWAYS_UNPACKED = 1 << 26  # bytes, 64 MB, that fill no memory
 _MOST_EXPANSION = 200  # measurements as text shrink to a fifth or a tenth, hardly ever to less than a hundredth
 
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}
+
+
+def ending_of(path: Path) -> str:
+    """The ending of a name in lower case, whether it is packed or not."""
+    name = path.name.lower()
+    for packed in (".gz", ".bz2", ".xz", ".zst"):
+        name = name.removesuffix(packed)
+    return name.rpartition(".")[2]
+
+
+def zip_names(path: Path) -> list[str]:
+    """What is in a zip archive."""
+    with foreign(path, "a zip archive"), zipfile.ZipFile(path) as archive:
+        return archive.namelist()
 
 
 def first_bytes(path: Path, size: int = 1 << 16) -> bytes:
@@ -31,13 +47,7 @@ def first_bytes(path: Path, size: int = 1 << 16) -> bytes:
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file for reading; what is gzip, bzip2, xz or zstandard is unpacked on the way, whatever it is called.
-
-    Raises
-    ------
-    InputError
-        Here or while reading, if there is no such file, it cannot be unpacked, or it unpacks to far more than it holds.
-    """
+    """Open a file for reading; what is gzip, bzip2, xz or zstandard is unpacked on the way, whatever it is called."""
     with readable(path):
         return io.BufferedReader(_Unpacked(path))
 
@@ -149,12 +159,7 @@ def text_lines(path: Path, encoding: str | None = None) -> Iterator[str]:
     """The lines of a text file with their ends; UTF-8, or UTF-16 with a byte order mark, unless said otherwise."""
     encoding = encoding or _encoding(first_bytes(path, 4))
     number = 0
-    with open_bytes(path) as raw:
-        try:
-            stream = io.TextIOWrapper(raw, encoding=encoding, newline="")
-        except LookupError:
-            message = f"there is no encoding {encoding!r}: try utf-8, latin-1 or utf-16"
-            raise InputError(message) from None
+    with _open_text(path, encoding) as stream:
         try:
             while line := stream.readline(LONGEST_LINE):
                 number += 1
@@ -167,6 +172,30 @@ def text_lines(path: Path, encoding: str | None = None) -> Iterator[str]:
                 "encoding with --encoding (latin-1, say)"
             )
             raise InputError(message) from None
+
+
+def text_blocks(path: Path, encoding: str | None, n_above: int) -> Iterator[bytes]:
+    """Some megabytes of a text file at a time in UTF-8, whole lines, without the first ones."""
+    encoding = encoding or _encoding(first_bytes(path, 4))
+    opened: Any = open_bytes(path) if encoding == "utf-8-sig" else _open_text(path, encoding)
+    with opened as stream:
+        above = [stream.readline(LONGEST_LINE) for _ in range(n_above)]
+        lone_returns = [line for line in above if isinstance(line, bytes) and b"\r" in line.removesuffix(b"\r\n")]
+        yield from lone_returns[:1]  # they end lines, too, so that others would have to be left out: nobody reads such
+        while block := stream.read(_BLOCK):
+            block += stream.readline(LONGEST_LINE)
+            yield block if isinstance(block, bytes) else block.encode()
+
+
+@contextmanager
+def _open_text(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
+    with open_bytes(path) as raw:
+        try:
+            stream = io.TextIOWrapper(raw, encoding=encoding, newline="")
+        except LookupError:
+            message = f"there is no encoding {encoding!r}: try utf-8, latin-1 or utf-16"
+            raise InputError(message) from None
+        yield stream
 
 
 def _encoding(start: bytes) -> str:

@@ -1,5 +1,6 @@
 """Zarr stores: what anndata has written, or an array with what is known about its rows and columns."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,13 @@ import numpy as np
 from cobic.errors import InputError
 from cobic.io.annotated import read_annotated
 from cobic.io.arrays import from_arrays
-from cobic.io.delimited import FileOptions
-from cobic.io.raw import RawTable
+from cobic.io.raw import Format, RawTable
+from cobic.io.reading import Reading
+from cobic.io.sizes import Stored, dense_size, sparse_size
 from cobic.io.source import foreign, needed, require_cells
 from cobic.matrix import StoredArray
 
+_NOTHING = np.dtype("V0")
 _MARKS = ("zarr.json", ".zgroup", ".zarray")
 
 
@@ -21,7 +24,7 @@ def is_zarr(path: Path) -> bool:
     return any((path / mark).is_file() for mark in _MARKS)
 
 
-def read_zarr(path: Path, options: FileOptions) -> RawTable:
+def read_zarr(path: Path, options: Reading) -> RawTable:
     """Read a Zarr store of anndata, an array of numbers, or a group of such."""
     zarr = needed("zarr", "zarr")
     with foreign(path, "a Zarr store"):
@@ -36,7 +39,36 @@ def read_zarr(path: Path, options: FileOptions) -> RawTable:
         return from_arrays(path, "zarr", tables | notes, options.part)
 
 
-def _array(path: Path, node: Any, options: FileOptions) -> Any:
+def _zarr_size(path: Path) -> Stored | None:
+    """AnnData in Zarr, or one array; the metadata are JSON, and the library is not needed for them."""
+    X = path / "X" if (path / "X").is_dir() else path
+    try:
+        whole = _shape_and_kind(X)
+        if whole is not None:
+            return dense_size(*whole)
+        (shape, kind), (_, index) = (_shape_and_kind(X / part) or ((0,), _NOTHING) for part in ("data", "indices"))
+        about = _document(X / "zarr.json").get("attributes") or _document(X / ".zattrs")
+        return sparse_size(about["shape"], int(shape[0]), kind.itemsize, index.itemsize)
+    except (KeyError, TypeError, ValueError):  # the reader says what is wrong with it
+        return None
+
+
+def _shape_and_kind(folder: Path) -> tuple[Any, np.dtype[Any]] | None:
+    for name, kind in ((".zarray", "dtype"), ("zarr.json", "data_type")):
+        document = _document(folder / name)
+        if kind in document:
+            return document["shape"], np.dtype(document[kind])
+    return None
+
+
+def _document(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+ZARR = Format(read_zarr, ("zarr",), parts=True, backed=True, size=_zarr_size)
+
+
+def _array(path: Path, node: Any, options: Reading) -> Any:
     if len(node.shape) != 2:
         message = f"{path} holds an array with {len(node.shape)} dimensions, not 2"
         raise InputError(message)

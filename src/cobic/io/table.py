@@ -11,25 +11,7 @@ from cobic.problem.dataset import Dataset
 
 
 def read_groups(path: str | Path, feature_names: Sequence[str]) -> list[str | None]:
-    """Read which features stand and fall together from a table with the columns ``feature`` and ``group``.
-
-    Parameters
-    ----------
-    path : str or Path
-        CSV or TSV; further columns are ignored, and so are lines without a group.
-    feature_names : sequence of str
-        The features of the data. One that is not in the table is on its own; a name stands for all features called so.
-
-    Returns
-    -------
-    list
-        A group, or None, for each feature.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or the table names a feature that the data do not have, or gives it two groups.
-    """
+    """Read which features stand and fall together from a table with the columns ``feature`` and ``group``."""
     table = read_label_file(Path(path))
     for name in ("feature", "group"):
         if name not in table.header:
@@ -50,18 +32,7 @@ def read_groups(path: str | Path, feature_names: Sequence[str]) -> list[str | No
 
 
 def table_text(data: Dataset) -> str:
-    """Write a data set as the CSV that :func:`cobic.read` takes with ``labels="class"``.
-
-    Parameters
-    ----------
-    data : Dataset
-        What to write; numbers are written so that they are read back unchanged.
-
-    Returns
-    -------
-    str
-        A header, then one line per sample: its name, its class if known, its values.
-    """
+    """Write a data set as the CSV that :func:`cobic.read` takes with ``labels="class"``."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["sample", *(["class"] if data.y is not None else []), *data.feature_names])

@@ -10,7 +10,8 @@ from typing import Any
 from cobic.certified.class_pieces import most_pieces, piece_size
 from cobic.certified.effort import DEFAULT
 from cobic.errors import InputError, LargeDataWarning
-from cobic.io.sizes import NUMBER, Stored, stored
+from cobic.io.formats import stored
+from cobic.io.sizes import NUMBER, Stored
 from cobic.matrix import Matrix, stays_where_it_is
 from cobic.matrix.cache import MOST_BYTES
 from cobic.problem import Problem
@@ -118,29 +119,7 @@ def estimate_memory(data: Any, *, n_classes: int = 2) -> MemoryEstimate:
 
 
 def require_room(path: Path, *, solving: bool, backed: bool = False, on_disk: bool = False) -> MemoryEstimate | None:
-    """Refuse a file that will not fit into memory, before it is read.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    solving : bool
-        Whether what is read is also to be solved.
-    backed : bool, default=False
-        Whether there is a way to leave the data on disk that can be advised.
-    on_disk : bool, default=False
-        Whether they are left there.
-
-    Returns
-    -------
-    MemoryEstimate or None
-        What it will take if that is more than a gigabyte, to be told.
-
-    Raises
-    ------
-    InputError
-        If that is more than there is; the message says what would fit.
-    """
+    """Refuse a file that will not fit into memory, before it is read."""
     found = stored(path)
     if found is None:
         return None
@@ -318,11 +297,11 @@ def _refusal(path: Path, found: Stored, estimate: MemoryEstimate, *, backed: boo
     work = max(0, estimate.solving - found.matrix)
     cures = []
     as_array = 4 * found.cells + work
-    if found.form != "sparse" and 4 * found.cells < found.matrix and as_array <= free:
+    if not found.sparse and 4 * found.cells < found.matrix and as_array <= free:
         cures.append(f"store it as float32 in .npy or .h5ad: {gigabytes(as_array)}")
     if backed and estimate.solving and work <= free:
         cures.append(f"keep it on disk, --backed with .h5ad or .zarr: {gigabytes(work)}")
-    if found.form != "sparse":
+    if not found.sparse:
         cures.append("store it as a sparse .h5ad if most of it is zero")
     cures.append("take fewer features or samples, or a larger computer")
     size = "" if found.shape is None else f" for {found.shape[0]} × {found.shape[1]} numbers"
