@@ -88,3 +88,34 @@ def test_no_file_is_long():
         str(file.relative_to(HOUSE)): len(file.read_text(encoding="utf-8").splitlines()) for file in HOUSE.rglob("*.py")
     }
     assert {name: length for name, length in lengths.items() if length > 450} == {}
+
+
+def is_number(value: ast.AST | None) -> bool:
+    """Whether an expression is made of numbers alone."""
+    if isinstance(value, ast.Constant):
+        return isinstance(value.value, (int, float)) and not isinstance(value.value, bool)
+    if isinstance(value, ast.Tuple):
+        return bool(value.elts) and all(map(is_number, value.elts))
+    if isinstance(value, ast.BinOp):
+        return is_number(value.left) and is_number(value.right)
+    return isinstance(value, ast.UnaryOp) and is_number(value.operand)
+
+
+def bare_numbers(source: str) -> list[str]:
+    """Numbers of a module without a comment on their line, or on the one above."""
+    lines = source.splitlines()
+    return [
+        lines[node.lineno - 1]
+        for node in ast.parse(source).body
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and is_number(node.value)
+        if not any("#" in line for line in lines[node.lineno - 1 : node.end_lineno])
+        if not lines[node.lineno - 2].startswith("#")
+    ]
+
+
+def test_every_number_has_its_reason_beside_it():
+    bare = {
+        str(file.relative_to(HOUSE)): bare_numbers(file.read_text(encoding="utf-8")) for file in HOUSE.rglob("*.py")
+    }
+    assert {name: numbers for name, numbers in bare.items() if numbers} == {}
+    assert bare_numbers("import os\n_MANY = 1 << 4\n# Few.\n_FEW = 3\n_SOME = 2  # two\n") == ["_MANY = 1 << 4"]

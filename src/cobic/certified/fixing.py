@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cobic.matrix import Bools, Floats, Integers
 
 Values = NDArray[np.int8]  # of features: undecided, out or in
-FREE, OUT, IN = -1, 0, 1
+FREE, OUT, IN = -1, 0, 1  # what is decided about a feature; the last two are also its values
 
 
 def best_of_class(scores: Floats, wanted: int, n: int) -> tuple[Integers, Floats]:

@@ -18,7 +18,7 @@ from cobic.matrix import Floats, Integers
 ID_NAMES = frozenset({"", "id", "ids", "index", "name", "sample", "samples", "sample_id", "sampleid", "sample id"})
 # Lines, and cells in them, by which it is told what a column holds: enough to outweigh remarks at the top, in seconds.
 _HEAD_LINES = 10_000
-_HEAD_CELLS = 1 << 22
+_HEAD_CELLS = 1 << 22  # where lines are long
 _BLOCK_CELLS = 1 << 16  # made numbers at once: 4 MB of texts wait for it
 _MOST_ODD_CELLS = 1 << 17  # each is kept; a table with more of them is none
 

@@ -14,7 +14,7 @@ _SAMPLE = 1 << 20  # characters of a text: some hundred lines, or more than one 
 
 # Bytes at the peak of reading, as measured: python -m benchmarks --only memory measures them anew.
 _PER_NAME = 300
-_PER_TEXT_CELL = 65
+_PER_TEXT_CELL = 65  # a Python text of a few characters, and its place in a list
 _CHECKED = 1.25  # a sparse matrix while its indices are checked, of its own size
 _UNPACKING = 4  # text shrinks so much when it is packed
 

@@ -21,8 +21,8 @@ LARGE = 1_000_000_000  # bytes; nobody needs to be told about less
 
 # Bytes that solving takes beside the matrix, as measured: python -m benchmarks --only memory measures them anew.
 _SOLVING = 40_000_000
-_PER_FEATURE_AND_CLASS = 100
-_PER_SAMPLE_AND_CLASS = 1000
+_PER_FEATURE_AND_CLASS = 100  # orders, thresholds and scores
+_PER_SAMPLE_AND_CLASS = 1000  # pieces of the model, and multipliers
 _PER_ENTRY = 60  # of the linear program
 _IN_PLAY = 500  # features in it, where all would be too many entries
 _SHARE_OF_COLUMNS = 0.3  # features that are kept at hand
