@@ -190,7 +190,7 @@ def test_soft_margins_are_told_as_objective_and_violations():
     y = data.y.copy()
     y[3] = "B"
     problem = cobic.Problem(data.X, y, alpha=60, slack_penalty=0.05, sample_names=data.sample_names)
-    result = cobic.solve(problem)
+    result = cobic.solve(problem, max_programs=200)
     page = Page(render(Story(problem, result)))
     assert f"an objective of {result.objective:.6g}; no selection has an objective above" in page.text
     assert "no selection can keep more" not in page.text
@@ -389,7 +389,7 @@ def test_what_can_be_computed_is_not_read(answer, copied):
 def test_soft_claims_are_checked(answer, tmp_path, capsys):
     out = tmp_path / "soft"
     table = [str(answer / "train.csv"), "--labels", "class", "--alpha", "60", "--slack-penalty", "0.05"]
-    assert main(["select", *table, "--out", str(out)]) == 0
+    assert main(["select", *table, "-O", "max_programs=200", "--out", str(out)]) == 0
     run = json.loads((out / "run.json").read_text())
     (out / "run.json").write_text(json.dumps({**run, "objective": 29}))
     capsys.readouterr()

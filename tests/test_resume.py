@@ -109,6 +109,7 @@ def test_a_path_goes_on_where_it_was_stopped(tmp_path, monkeypatch, given, stops
         assert fits == []  # a finished run is read
 
 
+@pytest.mark.resume
 def test_a_finished_fold_is_not_done_again(data, tmp_path, monkeypatch):
     whole = trace(data)
     with monkeypatch.context() as patched:
@@ -342,6 +343,7 @@ def begin(monkeypatch, target, after, *arguments):
             main([str(each) for each in arguments])
 
 
+@pytest.mark.resume
 def test_the_command_line_refuses_a_changed_run_and_forces_a_new_one(table, tmp_path, capsys, monkeypatch):
     out = tmp_path / "out"
     arguments = ["path", table, *PATH, "--out", out]
@@ -377,6 +379,7 @@ def test_a_folder_with_other_files_is_still_refused(table, tmp_path, capsys):
     assert names(tmp_path) == ["mine.txt"]
 
 
+@pytest.mark.resume
 def test_ctrl_c_keeps_the_steps(table, tmp_path, capsys, monkeypatch):
     def interrupted(problem, *given, **options):
         if problem.alpha[0] == 10:
