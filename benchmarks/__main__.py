@@ -31,6 +31,7 @@ from benchmarks import (
     real_columns,
     scale,
     speed,
+    start,
 )
 
 Rows = list[dict[str, Any]]
@@ -73,6 +74,7 @@ SUITES = {
     "label-errors": Suite(label_errors.run),
     "memory": Suite(memory.run),
     "reading": Suite(reading.run),
+    "start": Suite(start.run),
     "scale": Suite(scale.run, scale.table),
     "real-columns": Suite(real_columns.run, real_columns.table, compares=True),
     "on-disk": Suite(scale.run_on_disk, scale.table),
