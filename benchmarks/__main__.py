@@ -29,6 +29,7 @@ from benchmarks import (
     quality,
     reading,
     real_columns,
+    same_answers,
     scale,
     speed,
     start,
@@ -38,7 +39,13 @@ Rows = list[dict[str, Any]]
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("cobic", "numpy", "scipy", "highspy", "scikit-learn", "pyscipopt", "boruta", "mrmr-selection")
 SEED = 0
-BY_NAME_ONLY = ("accuracy", "scale", "real-columns", "on-disk")  # each takes as long as several of the others
+BY_NAME_ONLY = (
+    "accuracy",
+    "scale",
+    "real-columns",
+    "same-answers",
+    "on-disk",
+)  # each takes as long as several of the others
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,7 @@ SUITES = {
     "start": Suite(start.run),
     "scale": Suite(scale.run, scale.table),
     "real-columns": Suite(real_columns.run, real_columns.table, compares=True),
+    "same-answers": Suite(same_answers.run, compares=True),
     "on-disk": Suite(scale.run_on_disk, scale.table),
     "accuracy": Suite(accuracy.run),
 }

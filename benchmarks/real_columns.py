@@ -56,7 +56,7 @@ def run(*, quick: bool, against: Path | None = None) -> list[Row]:
     """One line per case and version, and the fitted exponents of the growth with features and with samples."""
     if not os.environ.get("COBIC_DATA"):
         return [{"data": "skipped: COBIC_DATA is not set"}]
-    trees = [Path(cobic.__file__).parents[1], *([_source_tree(against)] if against is not None else [])]
+    trees = [Path(cobic.__file__).parents[1], *([source_tree(against)] if against is not None else [])]
     versions = {_version(tree, place): tree for place, tree in enumerate(trees)}
     rows = [row for case in (QUICK if quick else (*SHOWN, *WIDER, *TALLER)) for row in _measured(case, versions)]
     return [*rows, *_exponents(rows)]
@@ -68,7 +68,7 @@ def table(rows: list[Row]) -> list[Row]:
     return [{name: value for name, value in row.items() if name not in hidden} for row in rows]
 
 
-def _source_tree(folder: Path) -> Path:
+def source_tree(folder: Path) -> Path:
     """The folder that cobic is imported from, in a checkout or by itself."""
     for tree in (folder / "src", folder):
         if (tree / "cobic" / "__init__.py").is_file():

@@ -100,10 +100,10 @@ def test_a_script_that_does_not_end_well_is_a_row(other, do, how):
 
 def test_a_checkout_is_found_by_its_folder_or_its_source(other):
     tree = (other / "checkout" / "src").resolve()
-    assert real_columns._source_tree(other / "checkout") == tree
-    assert real_columns._source_tree(tree) == tree
+    assert real_columns.source_tree(other / "checkout") == tree
+    assert real_columns.source_tree(tree) == tree
     with pytest.raises(FileNotFoundError, match="has no cobic"):
-        real_columns._source_tree(other)
+        real_columns.source_tree(other)
 
 
 @pytest.mark.rivals
