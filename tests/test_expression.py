@@ -12,6 +12,7 @@ import cobic
 from cobic.cli import main
 from cobic.datasets import large as expression
 from cobic.datasets import make_large_expression, write_expression
+from cobic.datasets.plan import KINDS
 from cobic.errors import InputError
 
 READERS = {"h5ad": anndata.read_h5ad, "zarr": anndata.read_zarr}
@@ -33,7 +34,7 @@ def test_dense_data_are_what_was_asked_for():
     assert data.X.dtype == np.float32
     assert (np.round(data.X) == data.X).all()
     kinds = np.array(data.feature_kinds)
-    assert [(kinds == kind).sum() for kind in expression.KINDS] == [14_800, 4000, 1000, 200]
+    assert [(kinds == kind).sum() for kind in KINDS] == [14_800, 4000, 1000, 200]
     assert data.sample_kinds.count("mislabelled") == 15
     assert set(data.class_sizes) == {"A", "B", "C"}
     assert len(set(data.feature_names)) == 20_000

@@ -284,7 +284,7 @@ def test_more_classes_than_the_relaxation_has_features():
     rng = np.random.default_rng(3)
     for _ in range(20):
         X, y = rng.integers(-4, 5, (7, 14)).astype(float), np.arange(7)
-        result = cobic.solve(cobic.Problem(X, y), max_programs=2000)
+        result = cobic.solve(cobic.Problem(X, y))
         assert result.status in ("optimal", "feasible", "infeasible")
         assert result.upper_bound >= result.n_selected
 
