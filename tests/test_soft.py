@@ -38,18 +38,14 @@ def check_against_brute_force(X, y, price, effort=None, **choices):
     except cobic.InputError:
         return
     best = Oracle(X, y, **choices).soft_optimum(price)
-    # An effort that no user would make may go round in circles: then what is claimed must hold all the same.
-    result = cobic.solve(problem, target_gap=0.0, max_programs=20_000 if effort is None else 1000, effort=effort)
+    result = cobic.solve(problem, target_gap=0.0, max_programs=20_000, effort=effort)
     checked = cobic.verify(problem, json.loads(json.dumps(result.certificate)))
     assert checked.ok, checked.reason
     if best is None:
         assert result.status == "infeasible"
         return
-    assert result.objective_bound >= float(best) - 1e-9
-    if effort is not None and result.status == "feasible":
-        assert result.objective <= float(best) + 1e-9
-        return
     assert result.objective == pytest.approx(float(best), rel=1e-9, abs=1e-9)
+    assert result.objective_bound >= float(best) - 1e-9
     assert result.status == "optimal"
     assert (checked.objective, checked.objective_bound) == (result.objective, result.objective_bound)
 

@@ -279,7 +279,7 @@ class SoftSearch:
         low, free = self._low(node), ~(decided_in | decided_out)
         width = node.high - low
         spread = np.where(width > 0, relaxed.spread, 0.0)
-        away: Floats = np.where(free, 0.5 - np.abs(relaxed.mixture.x - 0.5), 0.0)
+        away: Floats = np.where(free, 0.5 - np.abs(relaxed.mixture.x - 0.5), -1.0)  # nothing is decided twice
         if spread.max() > self._effort.mixed or (width.any() and away.max() < self._effort.no_share):
             cls = int((spread if spread.max() > self._effort.mixed else width).argmax())
             at = int(np.clip(int(relaxed.mean_counts[cls]), low[cls], node.high[cls] - 1))
