@@ -99,10 +99,8 @@ def write_expression(path: str | Path, n_features: int = 100_000, *, overwrite: 
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import anndata
-    >>> file = Path(tempfile.mkdtemp()) / "cells.h5ad"
+    >>> import anndata, tempfile
+    >>> file = f"{tempfile.mkdtemp()}/cells.h5ad"
     >>> write_expression(file, 2000, n_samples=60, n_classes=3, density=0.1, seed=1)
     >>> anndata.read_h5ad(file).obs["class"].value_counts().to_dict()
     {'A': 20, 'B': 20, 'C': 20}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cobic.datasets.plan import AHEAD, CONTAMINATED, FILLING, INFORMATIVE, NOISY, PLANNING, Plan
-from cobic.datasets.tiled import TILE_COLUMNS, TILE_ROWS, Singles, block_of_cells, blocks_of, tiles_of
+from cobic.datasets.tiled import TILE_COLUMNS, TILE_ROWS, Singles, block_of_cells, blocks_of, stream, tiles_of
 
 _SLOTS = 16  # of a feature in the table that counts are drawn from, in the mean
 _BURST = 8  # counts of a noisy feature come so many at once
@@ -24,7 +24,7 @@ class Intensities:
 
     def __init__(self, planned: Plan) -> None:
         self.plan = planned
-        n_features, kinds, rng = planned.shape[1], planned.kinds, planned.rng(PLANNING, 1)
+        n_features, kinds, rng = planned.shape[1], planned.kinds, stream(planned.seed, PLANNING, 1)
         self._baseline = np.exp(np.float32(5.0) + np.float32(1.2) * rng.standard_normal(n_features, dtype=np.float32))
         factor = np.where(kinds == NOISY, np.float32(3.0), np.float32(0.25))
         self._spread = factor * self._baseline + np.float32(60.0)
@@ -44,21 +44,17 @@ class Intensities:
     def tiles(self) -> Iterator[tuple[slice, slice, Singles]]:
         """Rows, columns and values of one tile after the other, all columns before the next rows."""
         for rows, columns in tiles_of(self.plan.shape):
-            yield rows, columns, self._tile(rows, columns)
-
-    def _tile(self, rows: slice, columns: slice) -> Singles:
-        rng = self.plan.rng(FILLING, rows.start // TILE_ROWS, columns.start // TILE_COLUMNS)
-        shape = (rows.stop - rows.start, columns.stop - columns.start)
-        values = rng.standard_normal(shape, dtype=np.float32)
-        values *= self._spread[columns]
-        values += self._baseline[columns]
-        classes, raised_in, shift = self.plan.classes[rows], self.plan.raised_in[columns], self._shift[columns]
-        for cls in np.unique(classes):
-            values[classes == cls] += np.where(raised_in == cls, shift, np.float32(0.0))
-        victim = self._victim[columns]
-        hit = np.flatnonzero((victim >= rows.start) & (victim < rows.stop))
-        values[victim[hit] - rows.start, hit] += self._error[columns][hit]
-        return np.round(values, out=values)
+            rng = stream(self.plan.seed, FILLING, rows.start // TILE_ROWS, columns.start // TILE_COLUMNS)
+            values = rng.standard_normal((rows.stop - rows.start, columns.stop - columns.start), dtype=np.float32)
+            values *= self._spread[columns]
+            values += self._baseline[columns]
+            classes, raised_in, shift = self.plan.classes[rows], self.plan.raised_in[columns], self._shift[columns]
+            for cls in np.unique(classes):
+                values[classes == cls] += np.where(raised_in == cls, shift, np.float32(0.0))
+            victim = self._victim[columns]
+            hit = np.flatnonzero((victim >= rows.start) & (victim < rows.stop))
+            values[victim[hit] - rows.start, hit] += self._error[columns][hit]
+            yield rows, columns, np.round(values, out=values)
 
 
 class Counts:
@@ -71,7 +67,7 @@ class Counts:
 
     def __init__(self, planned: Plan) -> None:
         self.plan = planned
-        rng = planned.rng(PLANNING, 1)
+        rng = stream(planned.seed, PLANNING, 1)
         kinds, (n_samples, m), k = planned.kinds, planned.shape, len(planned.class_sizes)
         level = np.exp(rng.standard_normal(m, dtype=np.float32))
         self._burst = np.where(kinds == NOISY, _BURST, 1).astype(np.int64)
@@ -92,7 +88,7 @@ class Counts:
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         """Rows and their values as csr, one block after the other."""
         for number, rows in enumerate(blocks_of(self.plan.shape)):
-            yield rows, self._block(rows, self.plan.rng(FILLING, number))
+            yield rows, self._block(rows, stream(self.plan.seed, FILLING, number))
 
     def _block(self, rows: slice, rng: np.random.Generator) -> Any:
         n_rows, m = rows.stop - rows.start, self.plan.shape[1]

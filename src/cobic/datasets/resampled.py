@@ -60,7 +60,7 @@ class Draw(Table):
         for number in range(columns.start // _STRETCH, -(-columns.stop // _STRETCH)):
             start = number * _STRETCH
             first, stop = max(start, columns.start), min(start + _STRETCH, columns.stop)
-            factors = self.rng(_NOISE, row, number).standard_normal(stop - start, dtype=np.float32)
+            factors = stream(self.seed, _NOISE, row, number).standard_normal(stop - start, dtype=np.float32)
             factors *= np.float32(self.noise)
             factors += np.float32(1.0)
             line[first - columns.start : stop - columns.start] *= factors[first - start :]
@@ -161,14 +161,9 @@ def write_resampled(
     Parameters
     ----------
     path : str or Path
-        Where to write: ``.h5ad``, or ``.zarr`` in the layout of AnnData. The classes are in ``obs["class"]``, what was
-        drawn in ``obs["kind"]`` and ``var["kind"]``. It appears when it is whole. Needs ``cobic[scale]``.
-    X : Dataset, array-like or sparse matrix of shape (n_samples, n_features)
-        The real data.
-    y : array-like of shape (n_samples,), optional
-        Their classes; not with a `Dataset`, which has them.
-    n_features : int, default=100_000
-        Number of features to draw.
+        Where to write, and what, as in :func:`write_expression`.
+    X, y, n_features : Dataset or array-like, array-like, and int
+        The real data, their classes, and the number of features to draw, as in :func:`resample_expression`.
     overwrite : bool, default=False
         Whether something of that name may be replaced.
     **arguments
@@ -182,13 +177,9 @@ def write_resampled(
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
-    >>> import anndata
     >>> from cobic.datasets import make_expression, write_resampled
-    >>> file = Path(tempfile.mkdtemp()) / "drawn.h5ad"
-    >>> write_resampled(file, make_expression(500, seed=0), n_features=2000, n_samples=100)
-    >>> anndata.read_h5ad(file).shape
-    (100, 2000)
+    >>> folder = tempfile.mkdtemp()
+    >>> write_resampled(f"{folder}/drawn.h5ad", make_expression(500, seed=0), n_features=2000, n_samples=100)
     """
     drawn = draw(X, y, n_features, **arguments)
     in_file(path, drawn, drawn.parts(), overwrite=overwrite)

@@ -46,10 +46,6 @@ class Table:
         """Whether most values are zero: the parts are blocks of a sparse matrix then, else tiles."""
         return self.density < 1.0
 
-    def rng(self, *key: int) -> np.random.Generator:
-        """Randomness of its own for each key."""
-        return stream(self.seed, *key)
-
 
 def stream(seed: int, *key: int) -> np.random.Generator:
     """Randomness of its own for each key."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cobic.errors import InputError
-from cobic.matrix import Bools, Floats, Matrix
+from cobic.matrix import Floats, Matrix
 
 Names = tuple[str, ...] | None
 
@@ -65,19 +65,3 @@ def require_finite(matrix: Matrix, sample_names: Names, feature_names: Names) ->
         "sklearn.impute.SimpleImputer, or leave the feature out"
     )
     raise InputError(message)
-
-
-def feature_mask(support: ArrayLike, n_features: int) -> Bools:
-    """A selection as a boolean mask over the features."""
-    try:
-        mask = np.asarray(support)
-    except ValueError:
-        message = "the selection is a list of lists of different lengths: give one entry per feature"
-        raise InputError(message) from None
-    if mask.shape != (n_features,):
-        message = f"the selection has shape {mask.shape}, not ({n_features},): one entry per feature"
-        raise InputError(message)
-    if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
-        message = "the selection must be a mask of true/false (or 0/1) values, one per feature"
-        raise InputError(message)
-    return mask.astype(np.bool_, copy=False)

@@ -11,13 +11,7 @@ from cobic.matrix import Integers
 
 
 def encode_labels(y: ArrayLike, shape: tuple[int, int]) -> tuple[NDArray[Any], Integers]:
-    """Sort the classes and number the samples by them.
-
-    Examples
-    --------
-    >>> encode_labels(["b", "a", "b"], (3, 5))[1]
-    array([1, 0, 1])
-    """
+    """Sort the classes and number the samples by them."""
     given = np.asarray(y)
     if given.ndim == 2 and given.shape[1] == 1:
         given = given.ravel()

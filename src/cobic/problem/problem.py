@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from cobic.checks import require_choice
 from cobic.errors import InputError
 from cobic.matrix import Bools, Floats, Integers, Matrix, as_matrix
-from cobic.problem.arguments import feature_mask, margin_vector, names_along, require_finite
+from cobic.problem.arguments import margin_vector, names_along, require_finite
 from cobic.problem.assignment import assign_features, order_by_value, small_leads
 from cobic.problem.comparisons import all_comparisons
 from cobic.problem.constraints import read_constraints
@@ -41,10 +41,8 @@ class Problem:
         not change it, or close its file, while the problem is in use.
     y : array-like of shape (n_samples,)
         Class of each sample: numbers, strings or booleans; at least two classes.
-    alpha : float or array-like of shape (n_samples,), default=0.0
-        Additive margin, at least 0.
-    beta : float or array-like of shape (n_samples,), default=1.0
-        Multiplicative margin, at least 1.
+    alpha, beta : float or array-like of shape (n_samples,), default=0.0 and 1.0
+        Additive margin, at least 0, and multiplicative margin, at least 1.
     ties : {"first", "exclude"}, default="first"
         A feature whose largest class means are exactly equal goes to the first of these classes in sorted order, or
         takes no part.
@@ -65,22 +63,16 @@ class Problem:
 
     Attributes
     ----------
-    classes : ndarray of shape (k,)
-        The class labels, sorted.
-    labels : ndarray of shape (n_samples,)
-        Class of each sample, as an index into `classes`.
+    classes, labels : ndarray of shape (k,) and (n_samples,)
+        The class labels, sorted, and the class of each sample as an index into them.
     feature_classes : ndarray of shape (n_features,)
         Class of each feature, as an index into `classes`; -1 for a feature excluded by ``ties="exclude"``.
     class_means : ndarray of shape (k, n_features)
         Mean of each feature over the samples of each class.
-    leads : ndarray of shape (n_features,)
-        By how much the largest class mean of each feature exceeds the second largest.
-    n_ties : int
-        Number of features whose largest class means are exactly equal.
-    alpha, beta : ndarray of shape (n_samples,)
-        The margins asked of each sample.
-    slack_penalty : float
-        Price of a unit of violation; inf in the problem with hard margins.
+    leads, n_ties : ndarray of shape (n_features,) and int
+        By how much the largest class mean of each feature exceeds the second; for how many the two are exactly equal.
+    alpha, beta, slack_penalty : ndarray of shape (n_samples,), and float
+        The margins asked of each sample, and the price of a unit of violation; inf with hard margins.
     constraints : Constraints
         What must be selected, may be selected, and stands and falls together.
 
@@ -370,7 +362,18 @@ class Problem:
 
     def check_support(self, support: ArrayLike) -> Bools:
         """Return a selection as a boolean mask over the features, or raise `InputError`."""
-        return feature_mask(support, self.n_features)
+        try:
+            mask = np.asarray(support)
+        except ValueError:
+            message = "the selection is a list of lists of different lengths: give one entry per feature"
+            raise InputError(message) from None
+        if mask.shape != (self.n_features,):
+            message = f"the selection has shape {mask.shape}, not ({self.n_features},): one entry per feature"
+            raise InputError(message)
+        if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
+            message = "the selection must be a mask of true/false (or 0/1) values, one per feature"
+            raise InputError(message)
+        return mask.astype(np.bool_, copy=False)
 
     def __repr__(self) -> str:
         """Shape, classes and their features in one line."""
