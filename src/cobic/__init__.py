@@ -72,32 +72,25 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "adata": ("select_adata",),
-    "analyses.path": ("Path", "path"),
-    "analyses.stability": ("Stability", "stability"),
-    "answer.model": ("Model",),
-    "answer.tables": ("selection_table", "violation_table"),
-    "certified.facts": ("SettledFeatures", "settled_features"),
-    "checker": ("Verification", "verify"),
-    "errors": (
-        "DownloadError",
-        "InconsistentDataWarning",
-        "InputError",
-        "LargeDataWarning",
-        "ModelError",
-        "UnfinishedError",
-    ),
-    "estimator": ("ConsistentBiclustering",),
-    "io.read": ("read",),
-    "methods": ("solve",),
-    "methods.export": ("export_model",),
-    "methods.memory": ("MemoryEstimate", "estimate_memory"),
-    "problem": ("Problem",),
-    "problem.dataset": ("Dataset",),
-    "report.page": ("write_report",),
-    "search.result": ("Progress", "Result", "Run", "Status"),
+    "adata": "select_adata",
+    "analyses.path": "Path path",
+    "analyses.stability": "Stability stability",
+    "answer.model": "Model",
+    "answer.tables": "selection_table violation_table",
+    "certified.facts": "SettledFeatures settled_features",
+    "checker": "Verification verify",
+    "errors": "DownloadError InconsistentDataWarning InputError LargeDataWarning ModelError UnfinishedError",
+    "estimator": "ConsistentBiclustering",
+    "io.read": "read",
+    "methods": "solve",
+    "methods.export": "export_model",
+    "methods.memory": "MemoryEstimate estimate_memory",
+    "problem": "Problem",
+    "problem.dataset": "Dataset",
+    "report.page": "write_report",
+    "search.result": "Progress Result Run Status",
 }
-_ROOM_OF = {name: f"cobic.{room}" for room, names in _ROOMS.items() for name in names}
+_ROOM_OF = {name: f"cobic.{room}" for room, names in _ROOMS.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
