@@ -3,22 +3,22 @@
 import argparse
 import ast
 import json
-import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from rich.console import Console
 
 from cobic.answer.steps import Steps
 from cobic.answer.words import found_line, proven_line
-from cobic.checks import require_whole
-from cobic.cli.codes import EXIT_DONE, EXIT_INFEASIBLE, EXIT_INTERRUPTED
+from cobic.checks import require, require_whole
+from cobic.cli.main import EXIT_INFEASIBLE, EXIT_INTERRUPTED
 from cobic.errors import InputError
-from cobic.io import read, read_groups
+from cobic.io import read, read_groups, write_folder
 from cobic.io.files import prepare_folder
 from cobic.io.reading import Reading
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
@@ -122,21 +122,16 @@ def _penalty(text: str) -> float | str:
 
 def rules(arguments: argparse.Namespace, data: Dataset) -> dict[str, Any]:
     """Keyword arguments of a problem from those of :func:`add_rule_arguments`."""
+    names = ("ties", "beta_rule", "slack_penalty", "fixed_in", "fixed_out")
     groups = None if arguments.groups is None else read_groups(arguments.groups, data.feature_names)
-    return {
-        "ties": arguments.ties,
-        "beta_rule": arguments.beta_rule,
-        "slack_penalty": arguments.slack_penalty,
-        "fixed_in": arguments.fixed_in,
-        "fixed_out": arguments.fixed_out,
-        "groups": groups,
-    }
+    return {**{name: getattr(arguments, name) for name in names}, "groups": groups}
 
 
 def repeated(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any]) -> dict[str, Any]:
-    """Keyword arguments that a path and a stability have in common: how each fit is made, and where."""
+    """Keyword arguments that a path and a stability have in common: the classes, how each fit is made, and where."""
     options = dict(options)
     return {
+        "y": data.y,
         "alpha": arguments.alpha,
         "beta": arguments.beta,
         "method": options.pop("method"),
@@ -148,16 +143,6 @@ def repeated(arguments: argparse.Namespace, data: Dataset, options: dict[str, An
         "sample_names": data.sample_names,
         **rules(arguments, data),
     }
-
-
-def require_labels(arguments: argparse.Namespace) -> None:
-    """Complain if the classes are nowhere."""
-    if not reading(arguments).says_classes:
-        message = (
-            "say where the classes are: --labels NAME (a column or row), --labels-file FILE or --labels-from-names "
-            "PATTERN; cobic inspect DATA shows what there is"
-        )
-        raise InputError(message)
 
 
 def require_place(file: Path, *, overwrite: bool, folders: bool = False) -> None:
@@ -204,23 +189,27 @@ def resumable_folder(arguments: argparse.Namespace) -> Iterator[Steps]:
         yield Steps(folder, anew=arguments.force, on_resume=tell)
 
 
-def reading(arguments: argparse.Namespace) -> Reading:
-    """What the arguments of :func:`add_table_arguments` say."""
+def reading(arguments: argparse.Namespace, *, labelled: bool = True) -> Reading:
+    """What the arguments of :func:`add_table_arguments` say; complain if classes are needed and nowhere."""
     given = {each.name: getattr(arguments, each.name) for each in fields(Reading) if each.name != "path"}
-    labels_file = None if arguments.labels_file is None else Path(arguments.labels_file)
-    return Reading(Path(arguments.data), **{**given, "labels_file": labels_file, "drop": tuple(arguments.drop)})
+    asked = Reading(arguments.data, **given)
+    message = (
+        "say where the classes are: --labels NAME (a column or row), --labels-file FILE or --labels-from-names "
+        "PATTERN; cobic inspect DATA shows what there is"
+    )
+    require(asked.says_classes or not labelled, message)
+    return asked
 
 
-def read_data(arguments: argparse.Namespace, features: tuple[str, ...] | None = None) -> Dataset:
-    """Read the file that the arguments of :func:`add_table_arguments` describe; it may have to have some features."""
-    tell_memory(arguments, solving=features is None)
-    return read.read_data(reading(arguments), features)
+def read_data(asked: Reading, features: tuple[str, ...] | None = None) -> Dataset:
+    """Read a file, which may have to have some features."""
+    tell_memory(asked, solving=features is None)
+    return read.read_data(asked, features)
 
 
-def tell_memory(arguments: argparse.Namespace, *, solving: bool) -> None:
+def tell_memory(asked: Reading, *, solving: bool) -> None:
     """Refuse a file that will not fit into memory before it is read, and say what a large one takes."""
-    may_stay, stays = hasattr(arguments, "backed"), getattr(arguments, "backed", False)
-    estimate = require_room(Path(arguments.data), solving=solving, backed=may_stay, on_disk=stays)
+    estimate = require_room(asked.path, solving=solving, backed=True, on_disk=asked.backed)
     if estimate is not None:
         print(f"cobic: {estimate}", file=sys.stderr)
 
@@ -263,13 +252,19 @@ def share(text: str) -> float:
 
 def _option(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
-    if not equals:
-        message = f"--option {text!r}: write it as NAME=VALUE"
-        raise InputError(message)
-    try:
+    require(equals, f"--option {text!r}: write it as NAME=VALUE")
+    with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return name.replace("-", "_"), ast.literal_eval(value)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return name.replace("-", "_"), value
+    return name.replace("-", "_"), value
+
+
+def numbers(option: str, text: str, example: str) -> list[float]:
+    """The numbers of an option that takes several, with commas between them."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        message = f"{option} {text!r}: write numbers with commas between them, as {example}"
+        raise InputError(message) from None
 
 
 @contextmanager
@@ -289,16 +284,23 @@ def print_json(document: dict[str, Any]) -> None:
     sys.stdout.write("\n")
 
 
-def finite(value: float) -> float | None:
-    """A number for JSON, which knows neither NaN nor infinity."""
-    return value if math.isfinite(value) else None
+def print_table(table: pd.DataFrame) -> None:
+    """Print a table for a person."""
+    print(table.to_string(index=False, float_format=lambda value: f"{value:.4g}"), flush=True)
+
+
+def write_files(arguments: argparse.Namespace, files: dict[str, str], instead_of: Collection[str]) -> None:
+    """Write the files of an answer into its folder, and tell a person."""
+    write_folder(arguments.out, files, instead_of=instead_of)
+    if not arguments.json:
+        print(f"Written to {arguments.out}: {', '.join(files)}.")
 
 
 def exit_code(result: Result) -> int:
     """The exit code that goes with an answer."""
     if result.stopped_by == "interrupt":
         return EXIT_INTERRUPTED
-    return EXIT_INFEASIBLE if result.status == Status.INFEASIBLE else EXIT_DONE
+    return EXIT_INFEASIBLE if result.status == Status.INFEASIBLE else 0
 
 
 def describe(problem: Problem, result: Result) -> str:

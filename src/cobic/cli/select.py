@@ -1,4 +1,7 @@
-"""`cobic select`: features out of a table."""
+"""Keep as many features as possible such that each sample's class can be read back from them.
+
+example: cobic select leukaemia.csv --labels class --alpha 50 --out answer
+"""
 
 import argparse
 from pathlib import Path
@@ -16,14 +19,8 @@ from cobic.search.budget import Stopwatch
 from cobic.search.cluster import cluster
 
 
-def add_parser(commands: Any, summary: str) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "select",
-        help=summary,
-        description="Keep as many features as possible such that each sample's class can be read back from them.",
-        epilog="example: cobic select leukaemia.csv --labels class --alpha 50 --out answer",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
     common.add_table_arguments(parser)
     common.add_margin_arguments(parser)
     common.add_rule_arguments(parser)
@@ -32,15 +29,14 @@ def add_parser(commands: Any, summary: str) -> None:
     files = "report.html, selection.csv, model.json, certificate.json, run.json (and violations.csv)"
     output = common.add_answer_arguments(parser, files)
     output.add_argument("--report", type=Path, metavar="FILE", help="write the report there, with or without --out")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, select, write, tell."""
-    common.require_labels(arguments)
+    asked = common.reading(arguments)
     options = {**common.solve_options(arguments), **_side_by_side(arguments)}
     watch = Stopwatch()
-    data = common.read_data(arguments)
+    data = common.read_data(asked)
     problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
     watch.lap("read")
     with common.output_folder(arguments.out, overwrite=arguments.force):

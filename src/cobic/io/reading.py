@@ -25,6 +25,8 @@ class Reading:
     backed: bool = False
 
     def __post_init__(self) -> None:
+        files = {"path": Path(self.path), "labels_file": None if self.labels_file is None else Path(self.labels_file)}
+        vars(self).update(files, drop=tuple(self.drop))  # they may be given as texts, and as a list
         if self.header_row is not None:
             require_whole("header_row", self.header_row, 0)
         if self.decimal is not None:

@@ -9,7 +9,7 @@ import lzma
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -236,4 +236,11 @@ def require_cells(path: Path, n_rows: int, n_columns: int) -> None:
     """Refuse a dense table that does not fit into memory for certain."""
     if n_rows * n_columns > MOST_CELLS:
         message = f"{path} has {n_rows} × {n_columns} cells: use a sparse format such as h5ad for so large a table"
+        raise InputError(message)
+
+
+def require_width(path: Path, number: int, cells: Sequence[str], width: int, whose: str = "the first line has") -> None:
+    """Refuse a line that has not as many cells as it should."""
+    if len(cells) != width:
+        message = f"{path}, line {number}: {len(cells)} cells where {whose} {width}"
         raise InputError(message)
