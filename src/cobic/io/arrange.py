@@ -73,7 +73,7 @@ def arrange(raw: RawTable, options: LabelOptions) -> Arranged:
     """Find classes and orientation."""
     raw = _without(raw, options.asked.drop)
     sides = _sides(raw, options)
-    if options.wanted:
+    if options.asked.says_classes:
         found = _found(raw, options, sides)
         if not found:
             raise InputError(_not_found(raw, options, sides))

@@ -61,17 +61,10 @@ def from_frame(path: Path, form: str, frame: pd.DataFrame) -> RawTable:
         rows = ((at + 1, [as_text(value) for value in row]) for at, row in enumerate(frame.itertuples(index=False)))
         return split_grid(path, form, header, rows)
     values = frame.iloc[:, numeric].to_numpy(dtype=np.float64, na_value=np.nan)
-    notes = tuple(
-        Note(header[at], tuple(_texts(frame.iloc[:, at])), leading=at < numeric[0])
-        for at in sorted(set(range(len(header))).difference(numeric))
-    )
-    return RawTable(
-        path,
-        form,
-        values,
-        Axis(len(frame), None, notes, None, "row"),
-        Axis(len(numeric), tuple(header[at] for at in numeric), (), None, "column"),
-    )
+    others = sorted(set(range(len(header))).difference(numeric))
+    notes = tuple(Note(header[at], _texts(frame.iloc[:, at]), leading=at < numeric[0]) for at in others)
+    names = tuple(header[at] for at in numeric)
+    return RawTable(path, form, values, Axis(len(frame), notes=notes), Axis(len(names), names, word="column"))
 
 
 def _counts(index: "pd.Index[Any]") -> bool:
@@ -89,9 +82,6 @@ def _is_measured(kind: Any, name: str, at: int) -> bool:
     return at > 0 or name.lower() not in ID_NAMES
 
 
-def _texts(column: pd.Series) -> list[str]:
-    return ["" if missing else as_text(value) for value, missing in zip(_values(column), column.isna(), strict=True)]
-
-
-def _values(column: pd.Series) -> list[Any]:
-    return list(column.astype(object))
+def _texts(column: pd.Series) -> tuple[str, ...]:
+    cells = zip(column.astype(object), column.isna(), strict=True)
+    return tuple("" if missing else as_text(value) for value, missing in cells)

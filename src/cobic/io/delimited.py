@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
+from cobic.checks import require
 from cobic.errors import InputError
 from cobic.io.grid import is_number, split_grid, split_text
 from cobic.io.raw import MISSING, Format, Line, RawTable
@@ -47,9 +48,6 @@ def delimited_lines(path: Path, options: Reading) -> tuple[list[str], Iterator[L
     lines = text_lines(path, options.encoding)
     skipped = list(islice(lines, max(0, (options.header_row or 1) - 1)))
     start = _start(lines)
-    if not any(line.strip() for line in start):
-        message = f"{path} is empty: a table with a line of names and a line per sample is needed"
-        raise InputError(message)
     delimiter = _delimiter(start)
     rows = cells_of(path, chain(_without_comments(start, delimiter), lines), delimiter, first=len(skipped) + 1)
     header, rows = header_and_lines(path, rows, options)
@@ -108,12 +106,11 @@ def header_and_lines(path: Path, rows: Iterator[Line], options: Reading) -> tupl
         raise OneColumnError(message)
     if options.header_row == 0:
         return [f"column_{column + 1}" for column in range(len(first[1]))], chain([first], rest)
-    if options.header_row is None and all(is_number(cell) for cell in header):
-        message = (
-            f"{path}, line {number} holds numbers only: if there is no line of names, say --header-row 0; "
-            f"if these are the names, --header-row {number}"
-        )
-        raise InputError(message)
+    message = (
+        f"{path}, line {number} holds numbers only: if there is no line of names, say --header-row 0; "
+        f"if these are the names, --header-row {number}"
+    )
+    require(options.header_row is not None or not all(is_number(cell) for cell in header), message)
     return header, rest
 
 
@@ -160,13 +157,11 @@ def _decimal(path: Path, delimiter: str, head: Sequence[Line]) -> str:
     with_comma = [cell for cell in cells if _WITH_COMMA.fullmatch(cell)]
     if not with_comma:
         return "."
-    if any("." in cell and is_number(cell) for cell in cells):
-        message = (
-            f"{path} has numbers with a decimal comma ({with_comma[0]}) and with a decimal point: "
-            "say which it is with --decimal"
-        )
-        raise InputError(message)
-    if all(_GROUPED.fullmatch(cell) for cell in with_comma):
-        message = f"{path}: is {with_comma[0]} a whole number or a fraction? Remove the commas, or say --decimal ,"
-        raise InputError(message)
+    message = (
+        f"{path} has numbers with a decimal comma ({with_comma[0]}) and with a decimal point: "
+        "say which it is with --decimal"
+    )
+    require(not any("." in cell and is_number(cell) for cell in cells), message)
+    message = f"{path}: is {with_comma[0]} a whole number or a fraction? Remove the commas, or say --decimal ,"
+    require(not all(_GROUPED.fullmatch(cell) for cell in with_comma), message)
     return ","

@@ -1,12 +1,15 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and the plain CSV that cobic writes."""
 
 import contextlib
+import csv
+import io
 import os
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from cobic.errors import InputError
+from cobic.problem.dataset import Dataset
 
 
 def write_text(path: Path, text: str) -> None:
@@ -76,3 +79,17 @@ def prepare_folder(folder: Path, *, overwrite: bool) -> None:
 def cannot_write(path: Path, error: OSError) -> InputError:
     """The complaint about a place that cannot be written to."""
     return InputError(f"cannot write {path}: {error.strerror or error}")
+
+
+def table_text(data: Dataset) -> str:
+    """Write a data set as the CSV that :func:`cobic.read` takes with ``labels="class"``."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["sample", *(["class"] if data.y is not None else []), *data.feature_names])
+    for index, name in enumerate(data.sample_names):
+        values = [
+            f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else repr(float(value))
+            for value in data.X[index]
+        ]
+        writer.writerow([name, *([data.y[index]] if data.y is not None else []), *values])
+    return stream.getvalue()

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 
-from cobic.errors import InputError
+from cobic.checks import require
 from cobic.io.grid import Collected
-from cobic.io.raw import Axis, Format, Note, RawTable
+from cobic.io.raw import Format, Note, RawTable
 from cobic.io.reading import Reading
 from cobic.io.source import cells_of, text_lines
 
@@ -23,34 +23,17 @@ def read_geo(path: Path, options: Reading) -> RawTable:
     ended: list[bool] = []
     rows = cells_of(path, _until_end(lines, ended), "\t", first=len(above) + 2)
     header = next(rows, (0, []))[1]
-    if len(header) < 2:
-        message = f"{path} has no table after {_BEGIN}: this series has its data elsewhere, or the file is cut short"
-        raise InputError(message)
-    found = Collected(path, list(range(1, len(header))), [0], ".")
+    message = f"{path} has no table after {_BEGIN}: this series has its data elsewhere, or the file is cut short"
+    require(len(header) > 1, message)
+    found = Collected(path, range(1, len(header)), [0])
     for number, cells in rows:
         padded = cells + [""] * (len(header) - len(cells))  # a last value that is missing has no tab before it
-        if len(padded) != len(header):
-            message = f"{path}, line {number}: {len(cells)} cells where the table has {len(header)} columns"
-            raise InputError(message)
+        message = f"{path}, line {number}: {len(cells)} cells where the table has {len(header)} columns"
+        require(len(padded) == len(header), message)
         found.add(number, padded)
-    if not ended or not found.numbers:
-        message = f"{path} has no line {_END} after its data: it seems cut short"
-        raise InputError(message)
-    return RawTable(
-        path,
-        "GEO series matrix",
-        found.values(),
-        Axis(len(found.numbers), tuple(found.texts[0]), (), found.numbers, "line"),
-        Axis(
-            len(header) - 1,
-            tuple(header[1:]),
-            _sample_notes(path, above, len(header) - 1),
-            range(2, len(header) + 1),
-            "column",
-        ),
-        "columns",
-        found.odd,
-    )
+    require(ended and found.numbers, f"{path} has no line {_END} after its data: it seems cut short")
+    notes = _sample_notes(path, above, len(header) - 1)
+    return found.table("GEO series matrix", header[1:], found.texts[0], column_notes=notes, samples_in="columns")
 
 
 def _is_geo(_: Path, start: bytes) -> bool:
@@ -80,8 +63,6 @@ def _sample_notes(path: Path, above: list[str], n_samples: int) -> tuple[Note, .
             notes.append(Note(short, tuple(texts), leading=short == "title"))
             continue
         for sample, text in enumerate(texts):
-            kind, colon, value = text.partition(":")
-            kinds.setdefault(kind.strip() if colon else "characteristics", [""] * n_samples)[sample] = (
-                value.strip() if colon else text
-            )
+            kind, colon, value = text.partition(":") if ":" in text else ("characteristics", "", text)
+            kinds.setdefault(kind.strip(), [""] * n_samples)[sample] = value.strip() if colon else text
     return (*notes, *(Note(kind, tuple(texts)) for kind, texts in kinds.items() if any(texts)))

@@ -2,17 +2,18 @@
 
 import re
 import string
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 
+from cobic.checks import require
 from cobic.errors import InputError
-from cobic.io.plain import Columns, plain_columns
-from cobic.io.raw import MISSING, Axis, Line, Note, RawTable
-from cobic.io.source import LONGEST_LINE, MOST_LINES, require_cells
+from cobic.io.plain import plain_columns
+from cobic.io.raw import MISSING, Axis, Line, Note, RawTable, Side
+from cobic.io.source import LONGEST_LINE, MOST_LINES, require_cells, require_width
 from cobic.matrix import Floats, Integers
 
 ID_NAMES = frozenset({"", "id", "ids", "index", "name", "sample", "samples", "sample_id", "sampleid", "sample id"})
@@ -32,9 +33,10 @@ class Collected:
     """Numbers and texts of the lines so far."""
 
     path: Path
-    numeric: list[int]  # the columns that hold numbers
-    textual: list[int]  # and those that hold texts
-    decimal: str
+    numeric: Sequence[int]  # the columns that hold numbers
+    textual: Sequence[int]  # and those that hold texts
+    decimal: str = "."
+    remarks: tuple[str, ...] = ()  # about columns that are neither
     texts: list[list[str]] = field(default_factory=list)  # of each textual column
     numbers: list[int] = field(default_factory=list)  # of the lines
     odd: dict[tuple[int, int], str] = field(default_factory=dict)  # texts where numbers should be, by line and column
@@ -54,19 +56,38 @@ class Collected:
             self._convert()
             require_cells(self.path, len(self.numbers), len(self.numeric) + len(self.textual))
 
-    def add_columns(self, numbers: Sequence[int], columns: Columns) -> None:
+    def add_columns(self, numbers: Sequence[int], values: Floats, texts: Mapping[int, list[str]]) -> None:
         """Take more lines, which are cut and read already; the first of the numbers are theirs."""
         self._convert()
-        self.numbers.extend(numbers[: len(columns.values)])
-        for texts, column in zip(self.texts, self.textual, strict=True):
-            texts.extend(columns.texts[column])
-        self._blocks.append(columns.values)
+        self.numbers.extend(numbers[: len(values)])
+        for mine, column in zip(self.texts, self.textual, strict=True):
+            mine.extend(texts[column])
+        self._blocks.append(values)
         require_cells(self.path, len(self.numbers), len(self.numeric) + len(self.textual))
 
-    def values(self) -> Floats:
-        """All numbers, lines × columns; NaN where there is none."""
+    def table(
+        self,
+        form: str,
+        columns: Sequence[str],
+        rows: Sequence[str] | None = None,
+        row_notes: Iterable[Note] = (),
+        column_notes: Iterable[Note] = (),
+        samples_in: Side | None = None,
+    ) -> RawTable:
+        """All lines as a table; with the names of its columns, and of its rows where the format says so."""
         self._convert()
-        return np.concatenate(self._blocks)
+        names = None if rows is None else tuple(rows)
+        positions = [column + 1 for column in self.numeric]
+        return RawTable(
+            self.path,
+            form,
+            np.concatenate(self._blocks),
+            Axis(len(self.numbers), names, tuple(row_notes), self.numbers, "line"),
+            Axis(len(self.numeric), tuple(columns), tuple(column_notes), positions, "column"),
+            samples_in,
+            self.odd,
+            self.remarks,
+        )
 
     def _convert(self) -> None:
         """Make numbers of the lines that wait: all at once, or one by one where something is odd."""
@@ -84,9 +105,8 @@ class Collected:
             for column in np.flatnonzero(np.isnan(values)).tolist():
                 if cells[column].lower() not in MISSING:
                     self.odd[row, column] = cells[column]
-            if len(self.odd) > _MOST_ODD_CELLS:
-                message = f"{self.path}, line {self.numbers[row]}: too many cells are not numbers: is this the table?"
-                raise InputError(message)
+            message = f"{self.path}, line {self.numbers[row]}: too many cells are not numbers: is this the table?"
+            require(len(self.odd) <= _MOST_ODD_CELLS, message)
         return values
 
 
@@ -107,32 +127,31 @@ def split_text(
     numeric = _numeric_columns(header, head, decimal)
     if not numeric:
         return None
-    numbers, blocks = [number for number, _ in head], list[Columns]()
+    numbers, blocks = [number for number, _ in head], []
     try:
         for block in below:
             columns = plain_columns(block, delimiter, len(header), numeric, decimal)
-            if columns is None or len(block) >= LONGEST_LINE or numbers[-1] + len(columns.values) > MOST_LINES:
+            if columns is None or len(block) >= LONGEST_LINE or numbers[-1] + len(columns[0]) > MOST_LINES:
                 return None
             blocks.append(columns)
-            numbers.extend(range(numbers[-1] + 1, numbers[-1] + 1 + len(columns.values)))
+            numbers.extend(range(numbers[-1] + 1, numbers[-1] + 1 + len(columns[0])))
     except UnicodeError:
         return None
 
     def cells_of(column: int) -> Iterator[str]:
-        texts = chain.from_iterable(columns.texts[column] for columns in blocks)
-        return chain((row[column] for _, row in head), islice(texts, n_deciding))
+        below = chain.from_iterable(texts[column] for _, texts in blocks)
+        return chain((row[column] for _, row in head), islice(below, n_deciding))
 
     for column in set(range(len(header))).difference(numeric):
-        doubtful = any(_numbers_among(columns.different[column], decimal) for columns in blocks)
+        doubtful = any(_numbers_among(set(texts[column]), decimal) for _, texts in blocks)
         if doubtful and _holds_numbers(header, column, list(cells_of(column)), decimal):
             return None
-    textual, remarks = _text_columns(path, header, numbers, numeric, cells_of, decimal)
-    found = Collected(path, numeric, textual, decimal)
+    found = _collected(path, header, numbers, numeric, cells_of, decimal)
     for number, cells in head:
         found.add(number, cells)
-    for columns in blocks:
-        found.add_columns(numbers[len(found.numbers) :], columns)
-    return _with_column_notes(_table(found, form, header, remarks))
+    for values, texts in blocks:
+        found.add_columns(numbers[len(found.numbers) :], values, texts)
+    return _as_table(found, form, header)
 
 
 def split_grid(
@@ -152,19 +171,13 @@ def split_grid(
     """
     stream = _checked(path, header, lines)
     head = list(islice(stream, _n_head_lines(header)))
-    if not head:
-        message = f"{path} has a line of names but no data below it"
-        raise InputError(message)
+    require(head, f"{path} has a line of names but no data below it")
     numeric = [column for column in _numeric_columns(header, head, decimal) if column not in text_columns]
-
-    def cells_of(column: int) -> Iterator[str]:
-        return (row[column] for _, row in head)
-
-    textual, remarks = _text_columns(path, header, [number for number, _ in head], numeric, cells_of, decimal)
-    found = Collected(path, numeric, textual, decimal)
+    numbers = [number for number, _ in head]
+    found = _collected(path, header, numbers, numeric, lambda column: (row[column] for _, row in head), decimal)
     for number, cells in chain(head, stream):
         found.add(number, cells)
-    return _with_column_notes(_table(found, form, header, remarks))
+    return _as_table(found, form, header)
 
 
 def _n_head_lines(header: Sequence[str]) -> int:
@@ -173,11 +186,9 @@ def _n_head_lines(header: Sequence[str]) -> int:
 
 def _checked(path: Path, header: Sequence[str], lines: Iterable[Line]) -> Iterator[Line]:
     for number, cells in lines:
-        if len(cells) == len(header):
+        if len(cells) == len(header) or not cells[0].startswith("#"):
+            require_width(path, number, cells, len(header))
             yield number, cells
-        elif not cells[0].startswith("#"):
-            message = f"{path}, line {number}: {len(cells)} cells where the first line has {len(header)}"
-            raise InputError(message)
 
 
 def _numeric_columns(header: Sequence[str], head: Sequence[Line], decimal: str) -> list[int]:
@@ -200,25 +211,24 @@ def _numbers_among(cells: Iterable[str], decimal: str) -> set[str]:
     return {cell for cell in cells if cell[:1] not in _NO_NUMBER_BEGINS and is_number(cell, decimal)}
 
 
-def _text_columns(
+def _collected(
     path: Path,
     header: Sequence[str],
     numbers: Sequence[int],
     numeric: Sequence[int],
     cells_of: Callable[[int], Iterator[str]],
     decimal: str,
-) -> tuple[list[int], tuple[str, ...]]:
-    """The columns of texts without those that are empty and have no name, and a remark about these."""
+) -> Collected:
+    """A place for the lines of a table; columns of texts that are empty and have no name are left out."""
     others = sorted(set(range(len(header))).difference(numeric))
     for column in others:
         if column > 0:  # the first one may hold names
             _require_no_thousands(path, header[column], column, zip(numbers, cells_of(column), strict=False), decimal)
-    if not numeric:
-        message = f"{path} has no column of numbers: measurements are needed, and a decimal comma must be said"
-        raise InputError(message)
+    message = f"{path} has no column of numbers: measurements are needed, and a decimal comma must be said"
+    require(numeric, message)
     empty = [column for column in others if not header[column] and not any(cells_of(column))]
     remarks = (f"{len(empty)} empty column{'s' * (len(empty) > 1)}",) if empty else ()
-    return sorted(set(others).difference(empty)), remarks
+    return Collected(path, numeric, sorted(set(others).difference(empty)), decimal, remarks)
 
 
 def _require_no_thousands(path: Path, name: str, column: int, cells: Iterable[tuple[int, str]], decimal: str) -> None:
@@ -244,31 +254,13 @@ def thousands_message(cell: str) -> str:
     return f"{cell!r} has thousands marks: write numbers without them"
 
 
-def _table(found: Collected, form: str, header: Sequence[str], remarks: tuple[str, ...]) -> RawTable:
-    first = found.numeric[0]
-    notes = tuple(
-        Note(header[column], tuple(texts), leading=column < first)
+def _as_table(found: Collected, form: str, header: Sequence[str]) -> RawTable:
+    """The table, with lines that are about the columns moved out of the numbers."""
+    notes = [
+        Note(header[column], tuple(texts), leading=column < found.numeric[0])
         for column, texts in zip(found.textual, found.texts, strict=True)
-    )
-    return RawTable(
-        found.path,
-        form,
-        found.values(),
-        Axis(len(found.numbers), None, notes, found.numbers, "line"),
-        Axis(
-            len(found.numeric),
-            tuple(header[column] for column in found.numeric),
-            (),
-            [column + 1 for column in found.numeric],
-            "column",
-        ),
-        odd_cells=found.odd,
-        remarks=remarks,
-    )
-
-
-def _with_column_notes(table: RawTable) -> RawTable:
-    """Move the lines that are about the columns out of the numbers."""
+    ]
+    table = found.table(form, [header[column] for column in found.numeric], row_notes=notes)
     about = _lines_about_columns(table)
     if not about.size or about.size == table.rows.size:
         return table
@@ -281,8 +273,7 @@ def _with_column_notes(table: RawTable) -> RawTable:
         ]
         notes.append(Note(heading, tuple(texts)))
     kept = table.take_rows(np.setdiff1d(np.arange(table.rows.size), about))
-    columns = Axis(table.columns.size, table.columns.names, tuple(notes), table.columns.numbers, "column")
-    return replace(kept, columns=columns)
+    return replace(kept, columns=replace(kept.columns, notes=tuple(notes)))
 
 
 def _heading(table: RawTable, row: int) -> str:

@@ -1,6 +1,7 @@
-"""What is said about classes, and files of them: a name and a class per sample, or a CLS file with them in order."""
+"""What is said about classes, and files of them: a table with a name and a class per sample, or a CLS file."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -105,11 +106,6 @@ class LabelOptions:
         require(one, "classes from names and from a column or file: give one of them")
         return cls(asked, file, pattern, features)
 
-    @property
-    def wanted(self) -> bool:
-        """Whether classes are asked for at all."""
-        return self.asked.says_classes
-
     def names_sample(self, name: str, n_columns: int) -> bool:
         """Tell whether the file of classes, or all that the pattern finds, says that one of so many is a sample."""
         if self.file is None:
@@ -158,6 +154,23 @@ def _named(path: Path, names: list[str], labels: list[str]) -> tuple[str, ...]:
     )
     require(set(in_order) != set(by_number) or in_order == by_number, message)
     return tuple(names[in_order.index(label)] for label in labels)
+
+
+def read_groups(path: str | Path, feature_names: Sequence[str]) -> list[str | None]:
+    """Read which features stand and fall together from a table with the columns ``feature`` and ``group``."""
+    table = read_label_file(Path(path))
+    for name in ("feature", "group"):
+        require(name in table.header, f"{path} has no column {name!r}: {some(table.header)}")
+    at, to = table.header.index("feature"), table.header.index("group")
+    known, groups = set(feature_names), dict[str, str]()
+    for line, row in table.rows:
+        feature, group = row[at], row[to]
+        place = f"{path}, line {line}, column {at + 1} ('feature')"
+        require(feature in known, f"{place}: the data have no feature {feature!r}")
+        place = f"{path}, line {line}, column {to + 1} ('group')"
+        first = groups.setdefault(feature, group)
+        require(first == group, f"{place}: feature {feature!r} is in group {first!r} already")
+    return [groups.get(name) or None for name in feature_names]
 
 
 def some(names: tuple[str, ...] | list[str]) -> str:

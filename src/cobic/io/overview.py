@@ -64,7 +64,7 @@ def overview(reading: Reading) -> Overview:
     raw = read_raw(reading)
     options = LabelOptions.of(reading)
     labels, guessed = tuple(reading.arguments(*_LABELS)), False
-    if not options.wanted:
+    if not options.asked.says_classes:
         labels, side = _proposal(raw, reading)
         guessed = raw.samples_in is None and reading.features_in_rows is None
         if guessed:

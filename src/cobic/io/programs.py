@@ -111,20 +111,8 @@ def _mps_columns(program: LinearProgram, names: ProgramNames) -> Iterator[str]:
 
 
 def readable(names: Sequence[str]) -> list[str]:
-    """Turn names into ones that mean nothing but themselves in a file, all different.
+    """Turn names, which begin with a letter, into ones that mean nothing but themselves in a file, all different.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Any names; what they begin with must be a letter.
-
-    Returns
-    -------
-    list of str
-        Letters, digits and single underscores; a number at the end tells apart what would be the same.
-
-    Examples
-    --------
     >>> readable(["x_HLA-A", "x_HLA A", "x_B"])
     ['x_HLA_A', 'x_HLA_A_2', 'x_B']
     """
