@@ -33,41 +33,33 @@ _SHOWN_ASIDE = 12  # names on a line; the rest is counted
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments that say how a file is to be read."""
     group = parser.add_argument_group("the data")
-    group.add_argument("data", metavar="DATA", help="a file of measurements: CSV, GCT, Excel, h5ad, R …")
-    group.add_argument("--labels", metavar="NAME", help="column or row of the classes")
-    group.add_argument("--labels-file", metavar="FILE", help="second file: sample name, class; or a CLS file")
-    group.add_argument("--labels-from-names", metavar="PATTERN", help="classes in sample names, as '(Tumor|Normal)'")
+    add = group.add_argument
+    add("data", metavar="DATA", help="a file of measurements: CSV, GCT, Excel, h5ad, R …")
+    add("--labels", metavar="NAME", help="column or row of the classes")
+    add("--labels-file", metavar="FILE", help="second file: sample name, class; or a CLS file")
+    add("--labels-from-names", metavar="PATTERN", help="classes in sample names, as '(Tumor|Normal)'")
     sides = group.add_mutually_exclusive_group()
     sides.add_argument("--features-in-rows", action="store_true", default=None, help="each line is a feature")
     sides.add_argument("--samples-in-rows", action="store_false", dest="features_in_rows", help="each line is a sample")
-    group.add_argument("--ids", metavar="NAME", help="column of the sample names, if it is not recognised")
-    group.add_argument(
-        "--drop", metavar="NAME", action="append", default=[], help="leave a column or row out (repeatable)"
-    )
-    group.add_argument("--part", "--sheet", metavar="NAME", help="Excel sheet, R object, array or layer to read")
-    group.add_argument("--header-row", type=int, metavar="N", help="line of the names, from 1; 0 for none")
-    group.add_argument("--decimal", choices=(".", ","), help="decimal mark, if it is not recognised")
-    group.add_argument("--encoding", metavar="NAME", help="of a text file, if it is not UTF-8")
-    group.add_argument("--backed", action="store_true", help="leave h5ad, Zarr or npy on disk; read piece by piece")
+    add("--ids", metavar="NAME", help="column of the sample names, if it is not recognised")
+    add("--drop", metavar="NAME", action="append", default=[], help="leave a column or row out (repeatable)")
+    add("--part", "--sheet", metavar="NAME", help="Excel sheet, R object, array or layer to read")
+    add("--header-row", type=int, metavar="N", help="line of the names, from 1; 0 for none")
+    add("--decimal", choices=(".", ","), help="decimal mark, if it is not recognised")
+    add("--encoding", metavar="NAME", help="of a text file, if it is not UTF-8")
+    add("--backed", action="store_true", help="leave h5ad, Zarr or npy on disk; read piece by piece")
 
 
 def add_method_arguments(parser: argparse.ArgumentParser, time_limit: float = 60.0) -> None:
     """Arguments that say how to solve."""
-    group = parser.add_argument_group("the method")
-    group.add_argument("--method", default=DEFAULT_METHOD, help=f"{', '.join(METHODS)} (default: {DEFAULT_METHOD})")
-    group.add_argument(
-        "--time-limit", type=float, default=time_limit, metavar="SECONDS", help=f"default: {time_limit:g}; 0 for none"
-    )
-    group.add_argument("--seed", type=int, default=0, help="default: 0")
-    group.add_argument(
-        "--gap",
-        type=share,
-        metavar="SHARE",
-        help="end when selection and bound are as close as this, e.g. 0.1%% (default: 0.01%%); 0 goes on to the proof",
-    )
-    group.add_argument(
-        "-O", "--option", action="append", default=[], metavar="NAME=VALUE", help="option of the method (repeatable)"
-    )
+    add = parser.add_argument_group("the method").add_argument
+    add("--method", default=DEFAULT_METHOD, help=f"{', '.join(METHODS)} (default: {DEFAULT_METHOD})")
+    limit = f"default: {time_limit:g}; 0 for none"
+    add("--time-limit", type=float, default=time_limit, metavar="SECONDS", help=limit)
+    add("--seed", type=int, default=0, help="default: 0")
+    gap = "end when selection and bound are as close as this, e.g. 0.1%% (default: 0.01%%); 0 goes on to the proof"
+    add("--gap", type=share, metavar="SHARE", help=gap)
+    add("-O", "--option", action="append", default=[], metavar="NAME=VALUE", help="option of the method (repeatable)")
 
 
 def add_margin_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,21 +71,15 @@ def add_margin_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_rule_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments that say what is asked of a selection besides its margins."""
-    group = parser.add_argument_group("the rules")
-    group.add_argument("--ties", choices=("first", "exclude"), default="first", help="features with tied class means")
-    group.add_argument("--beta-rule", choices=("published", "sign-aware"), default="published")
-    group.add_argument(
-        "--slack-penalty",
-        metavar="PRICE",
-        default=float("inf"),
-        type=_penalty,
-        help="let margins be violated at a price, in features per unit of margin; auto for a sensible one",
-    )
-    group.add_argument("--fixed-in", action="append", metavar="NAME", help="feature that must be selected (repeatable)")
-    group.add_argument("--fixed-out", action="append", metavar="NAME", help="feature that must not be (repeatable)")
-    group.add_argument(
-        "--groups", type=Path, metavar="FILE", help="table with the columns feature, group: all of a group or nothing"
-    )
+    add = parser.add_argument_group("the rules").add_argument
+    add("--ties", choices=("first", "exclude"), default="first", help="features with tied class means")
+    add("--beta-rule", choices=("published", "sign-aware"), default="published")
+    price = "let margins be violated at a price, in features per unit of margin; auto for a sensible one"
+    add("--slack-penalty", metavar="PRICE", default=float("inf"), type=_penalty, help=price)
+    add("--fixed-in", action="append", metavar="NAME", help="feature that must be selected (repeatable)")
+    add("--fixed-out", action="append", metavar="NAME", help="feature that must not be (repeatable)")
+    groups = "table with the columns feature, group: all of a group or nothing"
+    add("--groups", type=Path, metavar="FILE", help=groups)
 
 
 def add_answer_arguments(parser: argparse.ArgumentParser, files: str) -> Any:

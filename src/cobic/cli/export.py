@@ -17,36 +17,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_table_arguments(parser)
     common.add_margin_arguments(parser)
     common.add_rule_arguments(parser)
-    group = parser.add_argument_group("the model")
-    group.add_argument("--model", choices=("linearised", "inner"), default="linearised", help="default: linearised")
-    group.add_argument("--format", choices=("lp", "mps"), help="default: as the name of the file says, else lp")
-    group.add_argument("--shares", metavar="LIST", help="inner: a share per class in sorted order, as 0.54,0.46")
-    group.add_argument(
-        "--at-least",
-        type=int,
-        metavar="N",
-        help="linearised: leave out selections with fewer features; by default what the LP fixed point finds",
-    )
-    group.add_argument("--out", type=Path, metavar="FILE", help="where to write; standard output by default")
-    group.add_argument("--force", action="store_true", help="overwrite the file")
+    add = parser.add_argument_group("the model").add_argument
+    add("--model", choices=("linearised", "inner"), default="linearised", help="default: linearised")
+    add("--format", choices=("lp", "mps"), help="default: as the name of the file says, else lp")
+    add("--shares", metavar="LIST", help="inner: a share per class in sorted order, as 0.54,0.46")
+    at_least = "linearised: leave out selections with fewer features; by default what the LP fixed point finds"
+    add("--at-least", type=int, metavar="N", help=at_least)
+    add("--out", type=Path, metavar="FILE", help="where to write; standard output by default")
+    add("--force", action="store_true", help="overwrite the file")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, build, write."""
     asked = common.reading(arguments)
     shares = None if arguments.shares is None else common.numbers("--shares", arguments.shares, "0.54,0.46")
-    out, suffix = arguments.out, "" if arguments.out is None else arguments.out.suffix.lower().lstrip(".")
+    out = arguments.out
     if out is not None:
         common.require_place(out, overwrite=arguments.force)
     data = common.read_data(asked)
     problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
-    text = export_model(
-        problem,
-        arguments.model,
-        arguments.format or ("mps" if suffix == "mps" else "lp"),
-        shares=shares,
-        at_least=arguments.at_least,
-    )
+    file_format = arguments.format or ("mps" if out is not None and out.suffix.lower() == ".mps" else "lp")
+    text = export_model(problem, arguments.model, file_format, shares=shares, at_least=arguments.at_least)
     if out is None:
         sys.stdout.write(text)
     else:

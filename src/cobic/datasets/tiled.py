@@ -6,12 +6,12 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from cobic.checks import is_number
 from cobic.errors import InputError
 from cobic.io.chunked import write_rows, write_tiles
+from cobic.io.sparse import csr_of
 from cobic.problem.dataset import Dataset
 
 Singles = NDArray[np.float32]
@@ -83,7 +83,7 @@ def block_of_cells(cells: NDArray[np.intp], values: Singles, shape: tuple[int, i
     n_rows, n_columns = shape
     starts = np.searchsorted(cells, np.arange(n_rows + 1) * n_columns)
     indices = (cells - np.repeat(np.arange(n_rows) * n_columns, np.diff(starts))).astype(np.int32)
-    return sp.csr_matrix((values, indices, starts), shape=shape)
+    return csr_of(values, indices, starts, shape)
 
 
 def in_memory(table: Described, parts: Any, *, sparse: bool) -> Dataset:
@@ -149,4 +149,4 @@ def _gathered(blocks: Blocks, shape: tuple[int, int]) -> Any:
     starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
     joined = np.concatenate(data)
     del data
-    return sp.csr_matrix((joined, np.concatenate(indices), starts), shape=shape)
+    return csr_of(joined, np.concatenate(indices), starts, shape)

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 import scipy.io
-import scipy.sparse as sp
 
 from cobic.checks import require
 from cobic.errors import InputError
-from cobic.io.arrays import sparse_matrix
 from cobic.io.labels import some
 from cobic.io.raw import Axis, Format, Note, RawTable, as_text
 from cobic.io.reading import Reading
@@ -30,6 +28,7 @@ from cobic.io.source import (
     text_lines,
     unpacked_name,
 )
+from cobic.io.sparse import as_csr, sparse_matrix
 from cobic.matrix import StoredArray, StoredSparse, stored_sparse
 
 _DESCRIBING = {"gene_name", "gene_names", "gene_symbol", "gene_symbols", "symbol", "feature_name", "description"}
@@ -270,4 +269,4 @@ def _matrix_market(path: Path) -> Any:
         message = f"{path} is not a Matrix Market file of a size that can be read: {head[:1]!r:.80}"
         raise InputError(message)
     with foreign(path, "a Matrix Market file"), open_bytes(path) as stream:
-        return sp.csr_matrix(scipy.io.mmread(stream), dtype=np.float64)
+        return as_csr(scipy.io.mmread(stream))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cobic.checks import require
 from cobic.errors import InputError
-from cobic.io.grid import split_grid
+from cobic.io.grid import Grid
 from cobic.io.raw import Format, Line, RawTable
 from cobic.io.reading import Reading
 from cobic.io.source import require_cells, text_lines
@@ -25,7 +25,7 @@ def read_arff(path: Path, options: Reading) -> RawTable:
     lines = enumerate(text_lines(path, options.encoding), start=1)
     names, numeric, defaults = zip(*_attributes(path, lines), strict=True)
     texts = [at for at, numbers in enumerate(numeric) if not numbers]
-    table = split_grid(path, "ARFF", names, _lines(path, lines, defaults), text_columns=texts)
+    table = Grid(path, "ARFF", names).split(_lines(path, lines, defaults), texts)
     return replace(table, samples_in="rows")
 
 

@@ -152,7 +152,7 @@ def _view(raw: RawTable, options: LabelOptions, *, features_in_rows: bool) -> Ar
         statistics = [name for name in samples if is_statistic(name) and not options.names_sample(name, n_columns)]
         if 0 < len(statistics) < table.rows.size:
             set_aside += [f"column {name!r} (a statistic by its name)" for name in statistics]
-            table = table.take_rows(np.flatnonzero([name not in statistics for name in samples]))
+            table = table.take_rows(np.flatnonzero(~np.isin(samples, statistics)))
     return Arranged(table, features_in_rows, descriptions, tuple(set_aside))
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from cobic.checks import require
@@ -15,6 +14,7 @@ from cobic.io.raw import Axis, Format, Note, RawTable, as_text
 from cobic.io.reading import Reading
 from cobic.io.sizes import Stored, dense_size, held_as
 from cobic.io.source import MOST_CELLS, foreign, require_unpacked, zip_names
+from cobic.io.sparse import sparse_matrix
 from cobic.matrix import StoredArray
 
 _MAGIC = b"\x93NUMPY"
@@ -146,18 +146,3 @@ def from_arrays(
 
 def _texts(array: NDArray[Any]) -> tuple[str, ...]:
     return tuple(_word(value) if isinstance(value, bytes) else as_text(value) for value in array.tolist())
-
-
-def sparse_matrix(path: Path, form: str, data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
-    """A csr or csc matrix out of its parts; its indices are checked, since the libraries below do not."""
-    require(form in ("csr", "csc"), f"{path} holds a sparse matrix of kind {form!r}: csr and csc are known")
-    size: Any = tuple(int(number) for number in shape)
-    message = f"{path} holds a sparse matrix of shape {size}: two dimensions are needed"
-    require(len(size) == 2 and min(size) >= 0, message)
-    data = np.asarray(data)
-    require(data.dtype.kind in "biuf", f"{path} holds a sparse matrix of {data.dtype}, not of real numbers")
-    kind = sp.csr_matrix if form == "csr" else sp.csc_matrix
-    matrix = kind((data if data.dtype.kind == "f" else data.astype(np.float64), indices, indptr), shape=size)
-    matrix.check_format(full_check=True)
-    matrix.sum_duplicates()
-    return matrix

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cobic.io.grid import ID_NAMES, split_grid
+from cobic.io.grid import ID_NAMES, Grid
 from cobic.io.raw import Axis, Format, Note, RawTable, as_text
 from cobic.io.reading import Reading
 from cobic.io.sizes import NUMBER, Stored
@@ -59,7 +59,7 @@ def from_frame(path: Path, form: str, frame: pd.DataFrame) -> RawTable:
     numeric = [at for at, kind in enumerate(frame.dtypes) if _is_measured(kind, header[at], at)]
     if not numeric:
         rows = ((at + 1, [as_text(value) for value in row]) for at, row in enumerate(frame.itertuples(index=False)))
-        return split_grid(path, form, header, rows)
+        return Grid(path, form, header).split(rows)
     values = frame.iloc[:, numeric].to_numpy(dtype=np.float64, na_value=np.nan)
     others = sorted(set(range(len(header))).difference(numeric))
     notes = tuple(Note(header[at], _texts(frame.iloc[:, at]), leading=at < numeric[0]) for at in others)

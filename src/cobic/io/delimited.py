@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cobic.checks import require
 from cobic.errors import InputError
-from cobic.io.grid import is_number, split_grid, split_text
+from cobic.io.grid import Grid, is_number
 from cobic.io.raw import MISSING, Format, Line, RawTable
 from cobic.io.reading import Reading
 from cobic.io.sizes import text_size
@@ -31,13 +31,13 @@ def read_delimited(path: Path, options: Reading) -> RawTable:
     header, rows, delimiter = delimited_lines(path, options)
     form = {",": "CSV", "\t": "TSV"}.get(delimiter, f"text separated by {delimiter!r}")
     head = list(islice(rows, _HEAD_LINES))
-    decimal = options.decimal or _decimal(path, delimiter, head)
+    grid = Grid(path, form, header, options.decimal or _decimal(path, delimiter, head))
     if len(head) == _HEAD_LINES:
         below = text_blocks(path, options.encoding, n_above=head[-1][0])
-        table = split_text(path, form, header, head, below, delimiter=delimiter, decimal=decimal)
+        table = grid.split_text(head, below, delimiter)
         if table is not None:
             return table
-    return split_grid(path, form, header, chain(head, rows), decimal=decimal)
+    return grid.split(chain(head, rows))
 
 
 TEXT = Format(read_delimited, ("csv", "tsv", "txt", "tab"), certain_name=False, size=text_size)

@@ -7,7 +7,7 @@ from typing import Any
 
 from cobic.checks import require
 from cobic.io.delimited import header_and_lines
-from cobic.io.grid import split_grid
+from cobic.io.grid import Grid
 from cobic.io.raw import Format, Line, RawTable, as_text
 from cobic.io.reading import Reading
 from cobic.io.source import foreign, needed, require_unpacked, zip_names
@@ -25,7 +25,7 @@ def read_excel(path: Path, options: Reading) -> RawTable:
             rows = _rows(sheet, max(1, options.header_row or 1))
             header, lines = header_and_lines(path, rows, options)
             padded = ((number, cells + [""] * (len(header) - len(cells))) for number, cells in lines)
-            return split_grid(path, f"Excel, sheet {sheet.title!r}", header, padded)
+            return Grid(path, f"Excel, sheet {sheet.title!r}", header).split(padded)
 
 
 def _is_excel(path: Path, start: bytes) -> bool:

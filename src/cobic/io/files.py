@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from cobic.checks import require
 from cobic.errors import InputError
 from cobic.problem.dataset import Dataset
 
@@ -71,9 +72,8 @@ def prepare_folder(folder: Path, *, overwrite: bool) -> None:
         occupied = any(folder.iterdir())
     except OSError as error:
         raise cannot_write(folder, error) from None
-    if occupied and not overwrite:
-        message = f"{folder} already has files in it: choose another folder, or overwrite them with --force"
-        raise InputError(message)
+    message = f"{folder} already has files in it: choose another folder, or overwrite them with --force"
+    require(overwrite or not occupied, message)
 
 
 def cannot_write(path: Path, error: OSError) -> InputError:

@@ -105,143 +105,144 @@ class Collected:
             for column in np.flatnonzero(np.isnan(values)).tolist():
                 if cells[column].lower() not in MISSING:
                     self.odd[row, column] = cells[column]
-            message = f"{self.path}, line {self.numbers[row]}: too many cells are not numbers: is this the table?"
-            require(len(self.odd) <= _MOST_ODD_CELLS, message)
+            if len(self.odd) > _MOST_ODD_CELLS:
+                message = f"{self.path}, line {self.numbers[row]}: too many cells are not numbers: is this the table?"
+                raise InputError(message)
         return values
 
 
-def split_text(
-    path: Path,
-    form: str,
-    header: Sequence[str],
-    head: Sequence[Line],
-    below: Iterator[bytes],
-    *,
-    delimiter: str,
-    decimal: str,
-) -> RawTable | None:
-    """Do what :func:`split_grid` does, faster, with a few lines that are cut and the text below; None if it is odd."""
-    n_deciding = _n_head_lines(header) - len(head)
-    if n_deciding < 0 or any(len(cells) != len(header) for _, cells in head):
-        return None
-    numeric = _numeric_columns(header, head, decimal)
-    if not numeric:
-        return None
-    numbers, blocks = [number for number, _ in head], []
-    try:
-        for block in below:
-            columns = plain_columns(block, delimiter, len(header), numeric, decimal)
-            if columns is None or len(block) >= LONGEST_LINE or numbers[-1] + len(columns[0]) > MOST_LINES:
-                return None
-            blocks.append(columns)
-            numbers.extend(range(numbers[-1] + 1, numbers[-1] + 1 + len(columns[0])))
-    except UnicodeError:
-        return None
+@dataclass(frozen=True)
+class Grid:
+    """A table of cells below a line of names, of which it is to be told where the numbers are.
 
-    def cells_of(column: int) -> Iterator[str]:
-        below = chain.from_iterable(texts[column] for _, texts in blocks)
-        return chain((row[column] for _, row in head), islice(below, n_deciding))
-
-    for column in set(range(len(header))).difference(numeric):
-        doubtful = any(_numbers_among(set(texts[column]), decimal) for _, texts in blocks)
-        if doubtful and _holds_numbers(header, column, list(cells_of(column)), decimal):
-            return None
-    found = _collected(path, header, numbers, numeric, cells_of, decimal)
-    for number, cells in head:
-        found.add(number, cells)
-    for values, texts in blocks:
-        found.add_columns(numbers[len(found.numbers) :], values, texts)
-    return _as_table(found, form, header)
-
-
-def split_grid(
-    path: Path,
-    form: str,
-    header: Sequence[str],
-    lines: Iterable[Line],
-    *,
-    decimal: str = ".",
-    text_columns: Collection[int] = (),
-) -> RawTable:
-    """Tell the numbers of a table from the texts about its rows and columns.
-
-    A column holds numbers if at least half of its cells that are not missing do, unless it is one of `text_columns`.
-    A line is about the columns if it holds texts where the others have numbers, or stands above the first line that
-    has a name.
+    A column holds numbers if at least half of its cells that are not missing do. A line is about the columns if it
+    holds texts where the others have numbers, or stands above the first line that has a name.
     """
-    stream = _checked(path, header, lines)
-    head = list(islice(stream, _n_head_lines(header)))
-    require(head, f"{path} has a line of names but no data below it")
-    numeric = [column for column in _numeric_columns(header, head, decimal) if column not in text_columns]
-    numbers = [number for number, _ in head]
-    found = _collected(path, header, numbers, numeric, lambda column: (row[column] for _, row in head), decimal)
-    for number, cells in chain(head, stream):
-        found.add(number, cells)
-    return _as_table(found, form, header)
 
+    path: Path
+    form: str
+    header: Sequence[str]
+    decimal: str = "."
 
-def _n_head_lines(header: Sequence[str]) -> int:
-    return max(2, min(_HEAD_LINES, _HEAD_CELLS // max(1, len(header))))
+    def split(self, lines: Iterable[Line], text_columns: Collection[int] = ()) -> RawTable:
+        """Tell the numbers from the texts about rows and columns; some columns are known to hold texts."""
+        stream = self._checked(lines)
+        head = list(islice(stream, self._n_head_lines()))
+        require(head, f"{self.path} has a line of names but no data below it")
+        numeric = [column for column in self._numeric_columns(head) if column not in text_columns]
+        found = self._collected(
+            [number for number, _ in head], numeric, lambda column: (row[column] for _, row in head)
+        )
+        for number, cells in chain(head, stream):
+            found.add(number, cells)
+        return self._table(found)
 
+    def split_text(self, head: Sequence[Line], below: Iterator[bytes], delimiter: str) -> RawTable | None:
+        """Do the same faster with a few lines that are cut and the text below them; None if anything is odd."""
+        n_deciding = self._n_head_lines() - len(head)
+        if n_deciding < 0 or any(len(cells) != len(self.header) for _, cells in head):
+            return None
+        numeric = self._numeric_columns(head)
+        if not numeric:
+            return None
+        numbers, blocks = [number for number, _ in head], []
+        try:
+            for block in below:
+                columns = plain_columns(block, delimiter, len(self.header), numeric, self.decimal)
+                if columns is None or len(block) >= LONGEST_LINE or numbers[-1] + len(columns[0]) > MOST_LINES:
+                    return None
+                blocks.append(columns)
+                numbers.extend(range(numbers[-1] + 1, numbers[-1] + 1 + len(columns[0])))
+        except UnicodeError:
+            return None
 
-def _checked(path: Path, header: Sequence[str], lines: Iterable[Line]) -> Iterator[Line]:
-    for number, cells in lines:
-        if len(cells) == len(header) or not cells[0].startswith("#"):
-            require_width(path, number, cells, len(header))
-            yield number, cells
+        def cells_of(column: int) -> Iterator[str]:
+            below = chain.from_iterable(texts[column] for _, texts in blocks)
+            return chain((row[column] for _, row in head), islice(below, n_deciding))
 
+        for column in set(range(len(self.header))).difference(numeric):
+            doubtful = any(_numbers_among(set(texts[column]), self.decimal) for _, texts in blocks)
+            if doubtful and self._holds_numbers(column, list(cells_of(column))):
+                return None
+        found = self._collected(numbers, numeric, cells_of)
+        for number, cells in head:
+            found.add(number, cells)
+        for values, texts in blocks:
+            found.add_columns(numbers[len(found.numbers) :], values, texts)
+        return self._table(found)
 
-def _numeric_columns(header: Sequence[str], head: Sequence[Line], decimal: str) -> list[int]:
-    columns = range(len(header))
-    return [at for at in columns if _holds_numbers(header, at, [row[at] for _, row in head], decimal)]
+    def _n_head_lines(self) -> int:
+        return max(2, min(_HEAD_LINES, _HEAD_CELLS // max(1, len(self.header))))
 
+    def _checked(self, lines: Iterable[Line]) -> Iterator[Line]:
+        for number, cells in lines:
+            if len(cells) == len(self.header) or not cells[0].startswith("#"):
+                require_width(self.path, number, cells, len(self.header))
+                yield number, cells
 
-def _holds_numbers(header: Sequence[str], column: int, cells: list[str], decimal: str) -> bool:
-    """Tell whether at least half of the cells that are not missing are numbers; a first column called id has names."""
-    if column == 0 and header[column].lower() in ID_NAMES:
-        return False
-    numbers = _numbers_among(set(cells), decimal)
-    if not numbers:
-        return False
-    n_numbers = sum(cell in numbers for cell in cells)
-    return 2 * n_numbers >= n_numbers + sum(cell not in numbers and cell.lower() not in MISSING for cell in cells)
+    def _numeric_columns(self, head: Sequence[Line]) -> list[int]:
+        columns = range(len(self.header))
+        return [column for column in columns if self._holds_numbers(column, [row[column] for _, row in head])]
+
+    def _holds_numbers(self, column: int, cells: list[str]) -> bool:
+        """Tell whether at least half of the cells that are not missing are numbers; in a first one called id are names."""
+        if column == 0 and self.header[column].lower() in ID_NAMES:
+            return False
+        numbers = _numbers_among(set(cells), self.decimal)
+        if not numbers:
+            return False
+        n_numbers = sum(cell in numbers for cell in cells)
+        return n_numbers >= sum(cell not in numbers and cell.lower() not in MISSING for cell in cells)
+
+    def _collected(
+        self, numbers: Sequence[int], numeric: Sequence[int], cells_of: Callable[[int], Iterator[str]]
+    ) -> Collected:
+        """A place for the lines; columns of texts that are empty and have no name are left out."""
+        others = sorted(set(range(len(self.header))).difference(numeric))
+        for column in others[0 in others :]:  # the first one may hold names
+            self._require_no_thousands(column, zip(numbers, cells_of(column), strict=False))
+        message = f"{self.path} has no column of numbers: measurements are needed, and a decimal comma must be said"
+        require(numeric, message)
+        empty = [column for column in others if not self.header[column] and not any(cells_of(column))]
+        remarks = (f"{len(empty)} empty column{'s' * (len(empty) > 1)}",) if empty else ()
+        return Collected(self.path, numeric, sorted(set(others).difference(empty)), self.decimal, remarks)
+
+    def _require_no_thousands(self, column: int, cells: Iterable[tuple[int, str]]) -> None:
+        """Refuse a column that would be one of numbers but for its thousands marks."""
+        marked = None
+        for number, cell in cells:
+            if has_thousands(cell, self.decimal):
+                marked = marked or (number, cell)
+            elif cell.lower() not in MISSING and not is_number(cell, self.decimal):
+                return
+        if marked is not None:
+            place = f"{self.path}, line {marked[0]}, column {column + 1} ({self.header[column]!r})"
+            message = f"{place}: {thousands_message(marked[1])}"
+            raise InputError(message)
+
+    def _table(self, found: Collected) -> RawTable:
+        """The table, with lines that are about the columns moved out of the numbers."""
+        notes = [
+            Note(self.header[column], tuple(texts), leading=column < found.numeric[0])
+            for column, texts in zip(found.textual, found.texts, strict=True)
+        ]
+        table = found.table(self.form, [self.header[column] for column in found.numeric], row_notes=notes)
+        about = _lines_about_columns(table)
+        if not about.size or about.size == table.rows.size:
+            return table
+        notes = []
+        for row in about.tolist():
+            texts = [
+                table.odd_cells.get((row, column)) or ("" if value != value else f"{value:.15g}")
+                for column, value in enumerate(table.values[row].tolist())
+            ]
+            notes.append(Note(_heading(table, row) or table.rows.where(row), tuple(texts)))
+        kept = table.take_rows(np.setdiff1d(np.arange(table.rows.size), about))
+        return replace(kept, columns=replace(kept.columns, notes=tuple(notes)))
 
 
 def _numbers_among(cells: Iterable[str], decimal: str) -> set[str]:
     return {cell for cell in cells if cell[:1] not in _NO_NUMBER_BEGINS and is_number(cell, decimal)}
-
-
-def _collected(
-    path: Path,
-    header: Sequence[str],
-    numbers: Sequence[int],
-    numeric: Sequence[int],
-    cells_of: Callable[[int], Iterator[str]],
-    decimal: str,
-) -> Collected:
-    """A place for the lines of a table; columns of texts that are empty and have no name are left out."""
-    others = sorted(set(range(len(header))).difference(numeric))
-    for column in others:
-        if column > 0:  # the first one may hold names
-            _require_no_thousands(path, header[column], column, zip(numbers, cells_of(column), strict=False), decimal)
-    message = f"{path} has no column of numbers: measurements are needed, and a decimal comma must be said"
-    require(numeric, message)
-    empty = [column for column in others if not header[column] and not any(cells_of(column))]
-    remarks = (f"{len(empty)} empty column{'s' * (len(empty) > 1)}",) if empty else ()
-    return Collected(path, numeric, sorted(set(others).difference(empty)), decimal, remarks)
-
-
-def _require_no_thousands(path: Path, name: str, column: int, cells: Iterable[tuple[int, str]], decimal: str) -> None:
-    """Refuse a column that would be one of numbers but for its thousands marks."""
-    marked = None
-    for number, cell in cells:
-        if has_thousands(cell, decimal):
-            marked = marked or (number, cell)
-        elif cell.lower() not in MISSING and not is_number(cell, decimal):
-            return
-    if marked is not None:
-        message = f"{path}, line {marked[0]}, column {column + 1} ({name!r}): {thousands_message(marked[1])}"
-        raise InputError(message)
 
 
 def has_thousands(cell: str, decimal: str = ".") -> bool:
@@ -252,28 +253,6 @@ def has_thousands(cell: str, decimal: str = ".") -> bool:
 def thousands_message(cell: str) -> str:
     """What to do about thousands marks."""
     return f"{cell!r} has thousands marks: write numbers without them"
-
-
-def _as_table(found: Collected, form: str, header: Sequence[str]) -> RawTable:
-    """The table, with lines that are about the columns moved out of the numbers."""
-    notes = [
-        Note(header[column], tuple(texts), leading=column < found.numeric[0])
-        for column, texts in zip(found.textual, found.texts, strict=True)
-    ]
-    table = found.table(form, [header[column] for column in found.numeric], row_notes=notes)
-    about = _lines_about_columns(table)
-    if not about.size or about.size == table.rows.size:
-        return table
-    notes = []
-    for row in about.tolist():
-        heading = _heading(table, row) or table.rows.where(row)
-        texts = [
-            table.odd_cells.get((row, column)) or ("" if value != value else f"{value:.15g}")
-            for column, value in enumerate(table.values[row].tolist())
-        ]
-        notes.append(Note(heading, tuple(texts)))
-    kept = table.take_rows(np.setdiff1d(np.arange(table.rows.size), about))
-    return replace(kept, columns=replace(kept.columns, notes=tuple(notes)))
 
 
 def _heading(table: RawTable, row: int) -> str:

@@ -98,6 +98,7 @@ def _unpacking(name: str | None, file: IO[bytes]) -> Any:
 @contextmanager
 def readable(path: Path, packed: str | None = None) -> Iterator[None]:
     """Turn what the operating system and the unpackers complain about into one line."""
+    damaged = f"{path} is not a whole {packed} file: it seems cut short or damaged"
     try:
         yield
         return
@@ -106,11 +107,10 @@ def readable(path: Path, packed: str | None = None) -> Iterator[None]:
     except FileNotFoundError:
         message = f"there is no file {path}"
     except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError):
-        message = f"{path} is not a whole {packed} file: it seems cut short or damaged"
+        message = damaged
     except OSError as error:
-        message = f"cannot read {path}: {error.strerror or error}"
-        if packed is not None and error.errno is None:
-            message = f"{path} is not a whole {packed} file: it seems cut short or damaged"
+        cut_short = packed is not None and error.errno is None
+        message = damaged if cut_short else f"cannot read {path}: {error.strerror or error}"
     except Exception as error:
         if packed != "zstandard":
             raise
