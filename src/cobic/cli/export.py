@@ -6,6 +6,7 @@ example: cobic export leukaemia.csv --labels class --model linearised --format l
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from cobic.cli import common
 from cobic.io import write_text
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
         common.require_place(out, overwrite=arguments.force)
     data = common.read_data(asked)
     problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
-    file_format = arguments.format or ("mps" if out is not None and out.suffix.lower() == ".mps" else "lp")
+    file_format: Any = arguments.format or ("mps" if out is not None and out.suffix.lower() == ".mps" else "lp")
     text = export_model(problem, arguments.model, file_format, shares=shares, at_least=arguments.at_least)
     if out is None:
         sys.stdout.write(text)

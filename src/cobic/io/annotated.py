@@ -106,7 +106,9 @@ def read_annotated(path: Path, file: Any, options: Reading, form: str) -> RawTab
         node, var = file["raw/X"], file["raw/var"]
     elif layer is not None:
         node = _layer(path, file, layer)
-    require(node is not None, f"{path} has no X: name a layer with --part, {some(list(file.get('layers', ())))}")
+    if node is None:
+        message = f"{path} has no X: name a layer with --part, {some(list(file.get('layers', ())))}"
+        raise InputError(message)
     values = _matrix(path, node, backed=options.backed)
     samples = _frame(path, file["obs"], values.shape[0], "sample")
     return RawTable(path, form, values, samples, _frame(path, var, values.shape[1], "feature"), "rows")
@@ -114,8 +116,9 @@ def read_annotated(path: Path, file: Any, options: Reading, form: str) -> RawTab
 
 def _layer(path: Path, file: Any, layer: str) -> Any:
     layers = file.get("layers", {})
-    has = some(list(layers)) if len(layers) else "it has none"
-    require(layer in layers, f"{path} has no layer {layer!r}: {has}")
+    if layer not in layers:
+        message = f"{path} has no layer {layer!r}: {some(list(layers)) if len(layers) else 'it has none'}"
+        raise InputError(message)
     return layers[layer]
 
 

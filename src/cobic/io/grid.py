@@ -130,9 +130,8 @@ class Grid:
         head = list(islice(stream, self._n_head_lines()))
         require(head, f"{self.path} has a line of names but no data below it")
         numeric = [column for column in self._numeric_columns(head) if column not in text_columns]
-        found = self._collected(
-            [number for number, _ in head], numeric, lambda column: (row[column] for _, row in head)
-        )
+        numbers = [number for number, _ in head]
+        found = self._collected(numbers, numeric, lambda column: (row[column] for _, row in head))
         for number, cells in chain(head, stream):
             found.add(number, cells)
         return self._table(found)
@@ -185,7 +184,7 @@ class Grid:
         return [column for column in columns if self._holds_numbers(column, [row[column] for _, row in head])]
 
     def _holds_numbers(self, column: int, cells: list[str]) -> bool:
-        """Tell whether at least half of the cells that are not missing are numbers; in a first one called id are names."""
+        """Tell whether at least half of the cells that are there are numbers; a first column called id has names."""
         if column == 0 and self.header[column].lower() in ID_NAMES:
             return False
         numbers = _numbers_among(set(cells), self.decimal)
@@ -199,8 +198,9 @@ class Grid:
     ) -> Collected:
         """A place for the lines; columns of texts that are empty and have no name are left out."""
         others = sorted(set(range(len(self.header))).difference(numeric))
-        for column in others[0 in others :]:  # the first one may hold names
-            self._require_no_thousands(column, zip(numbers, cells_of(column), strict=False))
+        for column in others:
+            if column > 0:  # the first one may hold names
+                self._require_no_thousands(column, zip(numbers, cells_of(column), strict=False))
         message = f"{self.path} has no column of numbers: measurements are needed, and a decimal comma must be said"
         require(numeric, message)
         empty = [column for column in others if not self.header[column] and not any(cells_of(column))]
