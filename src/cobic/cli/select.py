@@ -9,10 +9,10 @@ from typing import Any
 
 from cobic.answer.folder import ANSWER_FILES, answer_files
 from cobic.answer.tables import summary_document
+from cobic.checks import require
 from cobic.cli import common
-from cobic.errors import InputError
 from cobic.io import write_folder, write_text
-from cobic.methods import METHODS, find_method, solve
+from cobic.methods import METHODS, solve
 from cobic.report.page import render
 from cobic.report.story import Story
 from cobic.search.budget import Stopwatch
@@ -48,7 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
             result = solve(problem, on_progress=on_progress, **options)
         watch.lap("solve")
         story = Story(problem, result, data.source, options, watch.seconds)
-        _tell(arguments, story)
+        if arguments.json:
+            common.print_json(summary_document(problem, result))
+        else:  # before anything is written, so that a full disk cannot lose it
+            print(common.describe(problem, result), flush=True)
         written = _write(arguments, story, watch)
     if not arguments.json:
         print(_where(arguments, written))
@@ -59,19 +62,10 @@ def _side_by_side(arguments: argparse.Namespace) -> dict[str, Any]:
     """The option that a method with something to do side by side has for it."""
     if arguments.jobs is None and arguments.cluster is None:
         return {}
-    if "n_jobs" not in find_method(arguments.method).options:
-        able = ", ".join(name for name, method in METHODS.items() if "n_jobs" in method.options)
-        message = f"--jobs and --cluster are for the restarts of {able}: method {arguments.method!r} is one search"
-        raise InputError(message)
+    able = [name for name, method in METHODS.items() if "n_jobs" in method.options]
+    restarts = f"--jobs and --cluster are for the restarts of {', '.join(able)}"
+    require(arguments.method in able, f"{restarts}: method {arguments.method!r} is one search")
     return {} if arguments.jobs is None else {"n_jobs": arguments.jobs}
-
-
-def _tell(arguments: argparse.Namespace, story: Story) -> None:
-    """Print the answer before anything is written, so that a full disk cannot lose it."""
-    if arguments.json:
-        common.print_json(summary_document(story.problem, story.result))
-    else:
-        print(common.describe(story.problem, story.result), flush=True)
 
 
 def _write(arguments: argparse.Namespace, story: Story, watch: Stopwatch) -> list[str]:

@@ -5,6 +5,7 @@ example: cobic verify answer/certificate.json leukaemia.csv --labels class
 
 import argparse
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from cobic.checker import FORMAT, verify
 from cobic.cli import common
 from cobic.cli.main import EXIT_DOES_NOT_CHECK
 from cobic.errors import InputError
+from cobic.io.source import readable
 from cobic.problem.identity import problem_arguments
 
 
@@ -50,17 +52,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        message = f"there is no file {path}"
-    except OSError as error:
-        message = f"cannot read {path}: {error.strerror or error}"
-    except (ValueError, RecursionError):
-        return {}
-    else:
+    with readable(path):
+        content = path.read_bytes()
+    with suppress(ValueError, RecursionError):
+        document = json.loads(content.decode())
         return document if isinstance(document, dict) else {}
-    raise InputError(message)
+    return {}
 
 
 def _margins(parameters: dict[str, Any]) -> str:

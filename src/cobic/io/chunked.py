@@ -63,7 +63,6 @@ class _Growing:
 
     def __init__(self, group: Any, name: str, kind: Any) -> None:
         self._array = _array(group, name, (0,), kind, (_ENTRIES,))
-        self._written = 0
         self._waiting: list[NDArray[Any]] = []
 
     def append(self, values: NDArray[Any]) -> None:
@@ -79,10 +78,9 @@ class _Growing:
             self._write(np.concatenate(self._waiting))
 
     def _write(self, values: NDArray[Any]) -> None:
-        stop = self._written + values.size
-        self._array.resize((stop,))
-        self._array[self._written : stop] = values
-        self._written = stop
+        (start,) = self._array.shape
+        self._array.resize((start + values.size,))
+        self._array[start:] = values
 
 
 def _array(group: Any, name: str, shape: tuple[int, ...], kind: Any, chunks: tuple[int, ...] | None) -> Any:

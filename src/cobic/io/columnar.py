@@ -15,21 +15,18 @@ from cobic.io.source import foreign, needed, require_cells, require_unpacked
 _PER_COLUMN = 12_000  # bytes of a data frame while it is read, as measured
 
 
-def read_parquet(path: Path, options: Reading) -> RawTable:
+def read_parquet(path: Path, _: Reading) -> RawTable:
     """Read a Parquet file."""
-    del options
     parquet = needed("pyarrow.parquet", "parquet")
     with foreign(path, "a Parquet file"), parquet.ParquetFile(path) as file:
         sizes = file.metadata
         require_cells(path, sizes.num_rows, sizes.num_columns)
         require_unpacked(path, sum(sizes.row_group(at).total_byte_size for at in range(sizes.num_row_groups)))
-        frame = file.read().to_pandas()
-        return from_frame(path, "Parquet", frame)
+        return from_frame(path, "Parquet", file.read().to_pandas())
 
 
-def read_feather(path: Path, options: Reading) -> RawTable:
+def read_feather(path: Path, _: Reading) -> RawTable:
     """Read a Feather file, which is the same as an Arrow file."""
-    del options
     feather = needed("pyarrow.feather", "parquet")
     with foreign(path, "a Feather file"):
         table = feather.read_table(path)

@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 
@@ -14,7 +15,6 @@ from cobic.io.reading import Reading
 from cobic.io.sizes import text_size
 from cobic.io.source import cells_of, text_blocks, text_lines
 
-_DELIMITERS = ",\t;"
 _HEAD_LINES = 50  # by which delimiter and decimal mark are told
 _TITLE_LINES = 20  # more than a title and remarks above a table have
 _HEAD_CHARACTERS = 1 << 20  # of lines so long a few will do
@@ -131,7 +131,7 @@ def _require_no_title(path: Path, number: int, header: Sequence[str], head: Sequ
 def _delimiter(start: Sequence[str]) -> str:
     """The delimiter that cuts most lines into the same number of cells."""
     lines = [line for line in start if not _is_comment(line)] or list(start)
-    return max(_DELIMITERS + " ", key=lambda delimiter: _evenness(lines, delimiter))
+    return max(",\t; ", key=lambda delimiter: _evenness(lines, delimiter))
 
 
 def _evenness(lines: Sequence[str], delimiter: str) -> tuple[bool, float, int]:
@@ -143,10 +143,9 @@ def _evenness(lines: Sequence[str], delimiter: str) -> tuple[bool, float, int]:
 
 
 def _widths(lines: Sequence[str], delimiter: str) -> list[int]:
-    try:
+    with suppress(csv.Error):
         return [len(row) for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter == " ") if row]
-    except csv.Error:
-        return []
+    return []
 
 
 def _decimal(path: Path, delimiter: str, head: Sequence[Line]) -> str:

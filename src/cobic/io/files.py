@@ -33,7 +33,13 @@ def _write_all(files: Mapping[Path, str], stale: Iterable[Path]) -> None:
     try:
         for path, text in files.items():
             with _naming(path):
-                _write_part(path, text, parts)
+                handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+                parts[path] = Path(name)
+                with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+                    stream.write(text)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                parts[path].chmod(0o644)
         for path, part in parts.items():
             with _naming(path):
                 part.replace(path)
@@ -43,16 +49,6 @@ def _write_all(files: Mapping[Path, str], stale: Iterable[Path]) -> None:
     finally:
         for part in parts.values():
             part.unlink(missing_ok=True)
-
-
-def _write_part(path: Path, text: str, parts: dict[Path, Path]) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    parts[path] = Path(name)
-    with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    parts[path].chmod(0o644)
 
 
 @contextlib.contextmanager

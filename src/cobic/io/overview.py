@@ -4,6 +4,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -135,12 +136,11 @@ def _rank(note: Note) -> tuple[bool, bool, bool]:
 
 def _works(raw: RawTable, proposed: Reading) -> bool:
     """Try a proposal."""
-    try:
+    with suppress(InputError):
         arranged = arrange(raw, LabelOptions.of(proposed))
         require_usable(arranged)
-    except InputError:
-        return False
-    return arranged.y is not None and _are_classes(arranged.y.tolist())
+        return arranged.y is not None and _are_classes(arranged.y.tolist())
+    return False
 
 
 def _are_classes(texts: Sequence[str]) -> bool:
@@ -204,12 +204,9 @@ def _places(arranged: Arranged) -> dict[str, str]:
 
 
 def _ties(arranged: Arranged) -> int | None:
-    if arranged.y is None:
-        return None
-    try:
-        return as_dataset(arranged).problem().n_ties
-    except InputError:  # said elsewhere: missing values, names, or classes
-        return None
+    with suppress(InputError):  # said elsewhere: missing values, names, or classes
+        return None if arranged.y is None else as_dataset(arranged).problem().n_ties
+    return None
 
 
 def _repeated(names: Sequence[str]) -> list[str]:

@@ -78,8 +78,9 @@ class _Unpacked(io.RawIOBase):
             data = self._stream.read(len(buffer))
         if self._name is not None:
             self._left -= len(data)
-        message = f"{self._path} unpacks to more than {_MOST_EXPANSION} times its size, as no measurements do"
-        require(self._left >= 0, f"{message}: if it is good, unpack it first")
+        if self._left < 0:
+            message = f"{self._path} unpacks to more than {_MOST_EXPANSION} times its size, as no measurements do"
+            raise InputError(message + ": if it is good, unpack it first")
         buffer[: len(data)] = data
         return len(data)
 
