@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 from rich.console import Console
@@ -25,8 +25,10 @@ from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.methods.memory import require_room
 from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
+from cobic.search.cluster import cluster
 from cobic.search.result import Result, Status
 
+T = TypeVar("T")
 _SHOWN_ASIDE = 12  # names on a line; the rest is counted
 
 
@@ -113,24 +115,6 @@ def rules(arguments: argparse.Namespace, data: Dataset) -> dict[str, Any]:
     return {**{name: getattr(arguments, name) for name in names}, "groups": groups}
 
 
-def repeated(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any]) -> dict[str, Any]:
-    """Keyword arguments that a path and a stability have in common: the classes, how each fit is made, and where."""
-    options = dict(options)
-    return {
-        "y": data.y,
-        "alpha": arguments.alpha,
-        "beta": arguments.beta,
-        "method": options.pop("method"),
-        "time_limit": options.pop("time_limit"),
-        "random_state": options.pop("seed"),
-        "n_jobs": arguments.jobs,
-        "method_options": options,
-        "feature_names": data.feature_names,
-        "sample_names": data.sample_names,
-        **rules(arguments, data),
-    }
-
-
 def require_place(file: Path, *, overwrite: bool, folders: bool = False) -> None:
     """Find out before the work that a file cannot be written; some files are folders, as those of Zarr."""
     if file.is_dir() and not folders:
@@ -173,6 +157,36 @@ def resumable_folder(arguments: argparse.Namespace) -> Iterator[Steps]:
 
     with output_folder(arguments.out, overwrite=arguments.force or folder.is_dir()):
         yield Steps(folder, anew=arguments.force, on_resume=tell)
+
+
+@contextmanager
+def repeated(arguments: argparse.Namespace, run: Callable[..., T], what: str, **more: Any) -> Iterator[tuple[T, Steps]]:
+    """Select again and again, for a path or a stability; the steps are kept until the answer is told and written."""
+    asked = reading(arguments)
+    if arguments.top is not None:
+        require_whole("--top", arguments.top, 1)
+    options = solve_options(arguments)
+    data = read_data(asked)
+    with resumable_folder(arguments) as steps:
+        with cluster(arguments.cluster), live_progress(what) as on_progress:
+            found = run(
+                data.X,
+                data.y,
+                alpha=arguments.alpha,
+                beta=arguments.beta,
+                method=options.pop("method"),
+                time_limit=options.pop("time_limit"),
+                random_state=options.pop("seed"),
+                n_jobs=arguments.jobs,
+                method_options=options,
+                feature_names=data.feature_names,
+                sample_names=data.sample_names,
+                on_progress=on_progress,
+                folder=steps,
+                **rules(arguments, data),
+                **more,
+            )
+        yield found, steps
 
 
 def reading(arguments: argparse.Namespace, *, labelled: bool = True) -> Reading:

@@ -9,10 +9,8 @@ from typing import Any
 from cobic.analyses.path import Path as Curve
 from cobic.analyses.path import path
 from cobic.answer.curve import PATH_FILES, path_document, path_files
-from cobic.checks import require_whole
 from cobic.cli import common
 from cobic.cli.main import EXIT_INTERRUPTED
-from cobic.search.cluster import cluster
 
 _SHOWN = ["n_selected", "upper_bound", "status", "worst_margin", "cv_error", "cv_se"]
 
@@ -36,23 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, trace, write, tell."""
-    asked = common.reading(arguments)
-    if arguments.top is not None:
-        require_whole("--top", arguments.top, 1)
-    options = common.solve_options(arguments)
-    data = common.read_data(asked)
-    with common.resumable_folder(arguments) as steps:
-        with cluster(arguments.cluster), common.live_progress("tracing") as on_progress:
-            curve = path(
-                data.X,
-                alphas=_margins("--alphas", arguments.alphas),
-                betas=_margins("--betas", arguments.betas),
-                n_margins=arguments.n_margins,
-                cv=arguments.cv or None,
-                on_progress=on_progress,
-                folder=steps,
-                **common.repeated(arguments, data, options),
-            )
+    margins = {"alphas": _margins("--alphas", arguments.alphas), "betas": _margins("--betas", arguments.betas)}
+    more = {"n_margins": arguments.n_margins, "cv": arguments.cv or None, **margins}
+    with common.repeated(arguments, path, "tracing", **more) as (curve, steps):
         _tell(arguments, curve)
         if arguments.out is not None:
             common.write_files(arguments, path_files(curve), PATH_FILES)

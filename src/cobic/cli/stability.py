@@ -8,9 +8,7 @@ import json
 from typing import Any
 
 from cobic.analyses.stability import Stability, stability
-from cobic.checks import require_whole
 from cobic.cli import common
-from cobic.search.cluster import cluster
 
 _FILES = ("stability.csv", "stability.json")
 
@@ -32,22 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, repeat, tell, write."""
-    asked = common.reading(arguments)
-    if arguments.top is not None:
-        require_whole("--top", arguments.top, 1)
-    options = common.solve_options(arguments)
-    data = common.read_data(asked)
-    with common.resumable_folder(arguments) as steps:
-        with cluster(arguments.cluster), common.live_progress("subsampling") as on_progress:
-            found = stability(
-                data.X,
-                n_repeats=arguments.repeats,
-                subsample=arguments.subsample,
-                confidence=arguments.confidence,
-                on_progress=on_progress,
-                folder=steps,
-                **common.repeated(arguments, data, options),
-            )
+    drawn = {name: getattr(arguments, name) for name in ("subsample", "confidence")}
+    with common.repeated(arguments, stability, "subsampling", n_repeats=arguments.repeats, **drawn) as (found, steps):
         _tell(arguments, found)
         if arguments.out is not None:
             document = json.dumps(_document(found, None), indent=2, allow_nan=False) + "\n"
