@@ -15,6 +15,7 @@ from cobic.errors import InputError
 from cobic.io.grid import ID_NAMES, name_note
 from cobic.io.labels import NO_LABEL, LabelFile, LabelOptions, some
 from cobic.io.raw import Axis, Note, RawTable
+from cobic.io.reading import Reading
 
 # Results of somebody's statistics beside the samples they were made from.
 _STATISTIC = re.compile(
@@ -202,16 +203,16 @@ def _told(notes: Sequence[Note], kind: str) -> list[str]:
 
 def _labelled(view: Arranged, options: LabelOptions) -> Arranged | None:
     """The same with its classes; None if what is asked for is not there this way round."""
+    ids, file = options.asked.ids, options.file
     if options.from_names is not None:
-        return _from_names(view, options.asked.ids, options.from_names)
-    if options.file is None:
+        return _from_names(_with_ids(view, ids), ids, options.from_names)
+    if file is None:
         return _from_table(view, options.asked.labels or "")
-    view = replace(view, labels_file=options.file.path)
-    if options.file.in_order is None:
-        return _from_file(view, options, options.file)
-    reason = f"{options.file.path.name} has as many classes"
-    fits = len(options.file.in_order) == view.table.rows.size
-    return replace(view, y=np.array(options.file.in_order, dtype=str), reason=reason) if fits else None
+    view = replace(view, labels_file=file.path)
+    if file.in_order is None:
+        return _from_file(_with_ids(view, ids), options.asked, file)
+    reason, fits = f"{file.path.name} has as many classes", len(file.in_order) == view.table.rows.size
+    return replace(view, y=np.array(file.in_order, dtype=str), reason=reason) if fits else None
 
 
 def _from_table(view: Arranged, labels: str) -> Arranged | None:
@@ -242,15 +243,14 @@ def _name_candidates(view: Arranged, ids: str | None) -> list[tuple[str, ...]]:
     return notes if axis.names is None else [axis.names, *notes]
 
 
-def _from_file(view: Arranged, options: LabelOptions, file: LabelFile) -> Arranged | None:
-    view = _with_ids(view, options.asked.ids)
+def _from_file(view: Arranged, asked: Reading, file: LabelFile) -> Arranged | None:
     known = file.names
-    candidates = _name_candidates(view, options.asked.ids)
+    candidates = _name_candidates(view, asked.ids)
     names = max(candidates, key=lambda names: sum(name in known for name in names), default=())
     share = sum(name in known for name in names) / max(1, len(names))
     if not share:
         return None
-    classes = file.classes(options.asked.labels, set(names))
+    classes = file.classes(asked.labels, set(names))
     y = np.array([classes.get(name, "") for name in names], dtype=str)
     reason = f"{file.path.name} names the {'columns' if view.features_in_rows else 'lines'}"
     return replace(view, y=y, share=share, reason=reason, names=names)
@@ -258,7 +258,6 @@ def _from_file(view: Arranged, options: LabelOptions, file: LabelFile) -> Arrang
 
 def _from_names(view: Arranged, ids: str | None, pattern: re.Pattern[str]) -> Arranged | None:
     """Classes in the names; samples in whose names there is none are set aside."""
-    view = _with_ids(view, ids)
     candidates = _name_candidates(view, ids)
     names = max(candidates, key=lambda names: sum(bool(pattern.search(name)) for name in names), default=())
     matches = [pattern.search(name) for name in names]

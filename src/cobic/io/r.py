@@ -28,7 +28,8 @@ def read_r(path: Path, options: Reading) -> RawTable:
         objects = rdata.conversion.convert(parsed)
         things = _flat(objects if isinstance(objects, Mapping) else {"object": objects})
         frames = {name: thing for name, thing in things.items() if isinstance(thing, pd.DataFrame)}
-        tables = [*frames, *_matrices(things)]
+        matrices = [name for name, thing in things.items() if getattr(thing, "ndim", 0) == 2 and name not in frames]
+        tables = [*frames, *matrices]
         message = f"{path} holds {', '.join(tables[:8])}: say which with --part"
         require(options.part is not None or len(tables) <= 1, message)
         chosen = next(iter(tables), None) if options.part is None else options.part
@@ -69,11 +70,6 @@ def _flat(objects: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _matrices(things: Mapping[str, Any]) -> list[str]:
-    tables = [name for name, thing in things.items() if getattr(thing, "ndim", 0) == 2]
-    return [name for name in tables if not isinstance(things[name], pd.DataFrame)]
-
-
 def _arrays(things: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, _Names]]:
     """Arrays, and the names of rows and columns of those that have them."""
     arrays: dict[str, Any] = {}
@@ -85,8 +81,7 @@ def _arrays(things: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, _Names
         if array.dtype.kind == "O":
             array = np.array([as_text(each) for each in array.ravel().tolist()], dtype=str).reshape(array.shape)
         arrays[name] = array
-        coordinates = getattr(thing, "coords", None)
-        if array.ndim == 2 and coordinates is not None:
+        if array.ndim == 2 and getattr(thing, "coords", None) is not None:
             rows, columns = (_coordinate(thing, dimension) for dimension in thing.dims)
             names[name] = (rows, columns)
     return arrays, names
