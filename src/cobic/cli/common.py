@@ -20,7 +20,7 @@ from cobic.cli.main import EXIT_INFEASIBLE, EXIT_INTERRUPTED
 from cobic.errors import InputError
 from cobic.io import read, read_groups, write_folder
 from cobic.io.files import prepare_folder
-from cobic.io.reading import Reading
+from cobic.io.raw import Reading
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.methods.memory import require_room
 from cobic.problem import Problem

@@ -73,8 +73,8 @@ def _missing(found: Overview) -> str:
 
 
 def _names(found: Overview) -> str:
-    repeated = (("sample", found.repeated_samples), ("feature", found.repeated_features))
-    told = [f"{len(names)} {word} names occur more than once, as {names[0]!r}" for word, names in repeated if names]
+    repeated = [(word, names) for word, names in found.repeated.items() if names]
+    told = [f"{len(names)} {word} names occur more than once, as {names[0]!r}" for word, names in repeated]
     return "; ".join(told) or "all distinct"
 
 
@@ -94,8 +94,8 @@ def _document(found: Overview, command: str) -> dict[str, Any]:
         **{name: None if isinstance(value, float) and isnan(value) else value for name, value in found.values.items()},
         "not_numbers": len(table.odd_cells),
         "first_places": found.places,
-        "repeated_samples": len(found.repeated_samples),
-        "repeated_features": len(found.repeated_features),
+        "repeated_samples": len(found.repeated["sample"]),
+        "repeated_features": len(found.repeated["feature"]),
         "ties": found.n_ties,
         "set_aside": list(arranged.set_aside),
         "next": command,

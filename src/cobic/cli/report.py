@@ -15,7 +15,7 @@ from cobic.cli import common
 from cobic.errors import InputError
 from cobic.io import write_text
 from cobic.io.labels import read_label_file
-from cobic.io.reading import Reading
+from cobic.io.raw import Reading
 from cobic.problem.dataset import Dataset
 from cobic.report.page import render
 from cobic.report.story import Story

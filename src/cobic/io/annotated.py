@@ -13,8 +13,7 @@ import scipy.io
 from cobic.checks import require
 from cobic.errors import InputError
 from cobic.io.labels import some
-from cobic.io.raw import Axis, Format, Note, RawTable, as_text
-from cobic.io.reading import Reading
+from cobic.io.raw import Axis, Format, Note, RawTable, Reading, as_text
 from cobic.io.sizes import Stored, dense_size, held_as, sparse_size
 from cobic.io.source import (
     MOST_CELLS,

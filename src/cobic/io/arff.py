@@ -9,8 +9,7 @@ from pathlib import Path
 from cobic.checks import require
 from cobic.errors import InputError
 from cobic.io.grid import Grid
-from cobic.io.raw import Format, Line, RawTable
-from cobic.io.reading import Reading
+from cobic.io.raw import Format, Line, RawTable, Reading
 from cobic.io.source import require_cells, text_lines
 
 _ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\S+)\s+(\S.*)""", re.IGNORECASE)

@@ -14,8 +14,7 @@ from cobic.checks import require
 from cobic.errors import InputError
 from cobic.io.grid import ID_NAMES, name_note
 from cobic.io.labels import NO_LABEL, LabelFile, LabelOptions, some
-from cobic.io.raw import Axis, Note, RawTable
-from cobic.io.reading import Reading
+from cobic.io.raw import Axis, Note, RawTable, Reading
 
 # Results of somebody's statistics beside the samples they were made from.
 _STATISTIC = re.compile(

@@ -2,6 +2,7 @@
 
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,7 @@ from numpy.typing import NDArray
 
 from cobic.checks import require
 from cobic.errors import InputError
-from cobic.io.raw import Axis, Format, Note, RawTable, as_text
-from cobic.io.reading import Reading
+from cobic.io.raw import Axis, Format, Note, RawTable, Reading, as_text
 from cobic.io.sizes import Stored, dense_size, held_as
 from cobic.io.source import MOST_CELLS, foreign, require_unpacked, zip_names
 from cobic.io.sparse import sparse_matrix
@@ -35,14 +35,11 @@ def read_npz(path: Path, options: Reading) -> RawTable:
 
 
 def _npy_size(path: Path) -> Stored | None:
-    if path.suffix.lower() != ".npy":
-        return None
-    with path.open("rb") as stream:
-        try:
+    with suppress(ValueError), path.open("rb") as stream:  # the reader says what is wrong with it
+        if path.suffix.lower() == ".npy":
             shape, _, kind = _header(stream)
-        except ValueError:  # the reader says what is wrong with it
-            return None
-    return dense_size(shape, kind)
+            return dense_size(shape, kind)
+    return None
 
 
 def _is_numpy(path: Path, start: bytes) -> bool:

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from cobic.io.grid import ID_NAMES, Grid
-from cobic.io.raw import Axis, Format, Note, RawTable, as_text
-from cobic.io.reading import Reading
+from cobic.io.raw import Axis, Format, Note, RawTable, Reading, as_text
 from cobic.io.sizes import NUMBER, Stored
 from cobic.io.source import foreign, needed, require_cells, require_unpacked
 

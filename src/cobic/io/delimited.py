@@ -10,8 +10,7 @@ from pathlib import Path
 from cobic.checks import require
 from cobic.errors import InputError
 from cobic.io.grid import Grid, is_number
-from cobic.io.raw import MISSING, Format, Line, RawTable
-from cobic.io.reading import Reading
+from cobic.io.raw import MISSING, Format, Line, RawTable, Reading
 from cobic.io.sizes import text_size
 from cobic.io.source import cells_of, text_blocks, text_lines
 
@@ -74,16 +73,11 @@ def _is_comment(line: str) -> bool:
 def _without_comments(start: list[str], delimiter: str) -> Iterator[str]:
     """Blank lines in place of the comments at the top; but the last one is the header if it has the cells of one."""
     first = next((at for at, line in enumerate(start) if not _is_comment(line)), len(start))
-    for at, line in enumerate(start):
-        if at < first and not (at == first - 1 and first < len(start) and _same_width(line, start[first], delimiter)):
-            yield "\n"
-        else:
-            yield line.lstrip("# ") if at < first else line
-
-
-def _same_width(comment: str, line: str, delimiter: str) -> bool:
-    widths = [next(iter(_widths([each], delimiter)), 0) for each in (comment, line)]
-    return widths[0] == widths[1] > 1
+    widths = [max(_widths([line], delimiter), default=0) for line in start[max(0, first - 1) : first + 1]]
+    is_header = 0 < first < len(start) and widths[0] == widths[1] > 1
+    yield from ["\n"] * (first - is_header)
+    yield from (line.lstrip("# ") for line in start[first - is_header : first])
+    yield from start[first:]
 
 
 def header_and_lines(path: Path, rows: Iterator[Line], options: Reading) -> tuple[list[str], Iterator[Line]]:

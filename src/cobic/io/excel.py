@@ -8,8 +8,7 @@ from typing import Any
 from cobic.checks import require
 from cobic.io.delimited import header_and_lines
 from cobic.io.grid import Grid
-from cobic.io.raw import Format, Line, RawTable, as_text
-from cobic.io.reading import Reading
+from cobic.io.raw import Format, Line, RawTable, Reading, as_text
 from cobic.io.source import foreign, needed, require_unpacked, zip_names
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from cobic.checks import require
 from cobic.io.grid import Collected
-from cobic.io.raw import Format, Line, Note, RawTable
-from cobic.io.reading import Reading
+from cobic.io.raw import Format, Line, Note, RawTable, Reading
 from cobic.io.sizes import text_size
 from cobic.io.source import cells_of, require_width, text_lines
 

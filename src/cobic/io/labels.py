@@ -9,7 +9,7 @@ from typing import Self
 from cobic.checks import require
 from cobic.errors import InputError
 from cobic.io.delimited import OneColumnError, delimited_lines
-from cobic.io.reading import Reading
+from cobic.io.raw import Reading
 from cobic.io.source import first_bytes, require_width, text_lines
 
 NO_LABEL = frozenset({"", "na", "n/a", "nan"})

@@ -16,9 +16,8 @@ from cobic.errors import InputError
 from cobic.io.arrange import Arranged, arrange, is_statistic, require_usable
 from cobic.io.grid import is_number
 from cobic.io.labels import LabelOptions
-from cobic.io.raw import Note, RawTable
+from cobic.io.raw import Note, RawTable, Reading
 from cobic.io.read import as_dataset, read_raw
-from cobic.io.reading import Reading
 
 _LABELS = ("labels", "labels_file", "labels_from_names")
 _MOST_CLASSES = 10  # more different texts are rather names, or remarks
@@ -38,20 +37,11 @@ class Overview:
     arranged: Arranged  # the table, samples in rows
     values: dict[str, Any]  # its numbers in a few words, under the names that `cobic inspect --json` has for them
     places: dict[str, str]  # where the first missing, infinite or unreadable cell is
+    repeated: dict[str, list[str]]  # names of samples, and of features, that occur more than once
     n_ties: int | None  # features whose largest class means tie; None where that cannot be computed
     guessed: bool  # whether the orientation is a guess
     # arguments of the command line that say where the classes are, given or proposed; empty if nobody knows
     labels: tuple[str, ...]
-
-    @property
-    def repeated_samples(self) -> list[str]:
-        """Sample names that occur more than once."""
-        return _repeated(self.arranged.sample_names)
-
-    @property
-    def repeated_features(self) -> list[str]:
-        """Feature names that occur more than once."""
-        return _repeated(self.arranged.feature_names)
 
     @property
     def class_sizes(self) -> dict[str, int]:
@@ -72,7 +62,9 @@ def overview(reading: Reading) -> Overview:
             options = replace(options, asked=replace(reading, features_in_rows=side))
     arranged = arrange(raw, options)
     values = _values(arranged.table.values, len(arranged.table.odd_cells))
-    return Overview(arranged, values, _places(arranged), _ties(arranged), guessed, labels)
+    names = {"sample": Counter(arranged.sample_names), "feature": Counter(arranged.feature_names)}
+    repeated = {word: [name for name, times in counts.items() if times > 1] for word, counts in names.items()}
+    return Overview(arranged, values, _places(arranged), repeated, _ties(arranged), guessed, labels)
 
 
 def next_command(found: Overview, reading: Reading) -> str:
@@ -207,7 +199,3 @@ def _ties(arranged: Arranged) -> int | None:
     with suppress(InputError):  # said elsewhere: missing values, names, or classes
         return None if arranged.y is None else as_dataset(arranged).problem().n_ties
     return None
-
-
-def _repeated(names: Sequence[str]) -> list[str]:
-    return [name for name, times in Counter(names).items() if times > 1]

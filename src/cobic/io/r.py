@@ -11,8 +11,7 @@ import pandas as pd
 from cobic.checks import require
 from cobic.io.arrays import from_arrays
 from cobic.io.columnar import from_frame
-from cobic.io.raw import Format, RawTable, as_text
-from cobic.io.reading import Reading
+from cobic.io.raw import Format, RawTable, Reading, as_text
 from cobic.io.source import MOST_CELLS, ending_of, foreign, needed, open_bytes
 
 _Names = tuple[tuple[str, ...] | None, tuple[str, ...] | None]

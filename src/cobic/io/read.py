@@ -12,8 +12,7 @@ from cobic.io.arrange import Arranged, arrange, require_shared_classes, require_
 from cobic.io.formats import format_of
 from cobic.io.grid import has_thousands, thousands_message
 from cobic.io.labels import LabelOptions
-from cobic.io.raw import RawTable
-from cobic.io.reading import Reading
+from cobic.io.raw import RawTable, Reading
 from cobic.io.sizes import held_as
 from cobic.matrix import as_matrix, stays_where_it_is
 from cobic.problem.dataset import Dataset

@@ -9,8 +9,7 @@ import numpy as np
 from cobic.checks import require
 from cobic.io.annotated import read_annotated
 from cobic.io.arrays import from_arrays
-from cobic.io.raw import Format, RawTable
-from cobic.io.reading import Reading
+from cobic.io.raw import Format, RawTable, Reading
 from cobic.io.sizes import Stored, dense_size, sparse_size
 from cobic.io.source import foreign, needed, require_cells
 from cobic.matrix import StoredArray
