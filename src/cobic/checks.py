@@ -38,3 +38,9 @@ def require_jobs(n_jobs: Any) -> None:
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
         message = f"n_jobs is {n_jobs!r}: give a whole number above 0, -1 for all processors, or None for one"
         raise InputError(message)
+
+
+def require(holds: object, message: str) -> None:
+    """Raise `InputError` with the message unless something holds."""
+    if not holds:
+        raise InputError(message)
