@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedKFold
 
+from cobic.analyses import problem_of
 from cobic.analyses.picture import draw_path
 from cobic.analyses.tracing import Tracer, at_margin
 from cobic.answer.curve import choose
@@ -150,14 +151,14 @@ class Path:
 
 def path(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     alphas: Margins = None,
     betas: Margins = None,
     n_margins: int = 12,
     cv: int | Any | None = 5,
-    alpha: float = 0.0,
-    beta: float = 1.0,
+    alpha: float | None = None,
+    beta: float | None = None,
     method: str = DEFAULT_METHOD,
     time_limit: float | None = 10.0,
     random_state: int = 0,
@@ -171,8 +172,8 @@ def path(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The data.
+    X : Problem, or array-like or sparse matrix of shape (n_samples, n_features)
+        The data; a :class:`cobic.Problem` has its own `y`, margins and `choices`, which are left out then.
     y : array-like of shape (n_samples,)
         Class of each sample.
     alphas, betas : sequence of float or "auto", optional
@@ -182,8 +183,8 @@ def path(
         How many margins where they are not given.
     cv : int, splitter of scikit-learn, or None, default=5
         Folds of the cross-validation (stratified, shuffled); None for none.
-    alpha, beta : float
-        The margin that is not varied.
+    alpha, beta : float, optional
+        The margin that is not varied; 0, or 1, by default.
     method : str, default="certified"
         As in :func:`cobic.solve`.
     time_limit : float or None, default=10.0
@@ -220,13 +221,15 @@ def path(
     True
     >>> len(path.top(10))
     10
+    >>> cobic.path(data.problem(beta=1.1), alphas=[0, 20], cv=None)  # or of a problem that is there
+    <Path over alpha 0 to 20: 183 to 177 features>
     """
     kind = _kind(alphas, betas)
     given = alphas if kind == "alpha" else betas
     require_whole("random_state", random_state, 0)
     require_jobs(n_jobs)
     find_method(method, method_options or {})
-    problem = Problem(X, y, alpha, beta, **choices)
+    problem = problem_of(X, y, alpha, beta, choices)
     _require_other_margin(kind, problem)
     values = None if given is None or (isinstance(given, str) and given == "auto") else _checked(kind, given)
     splits = _splits(problem, cv, random_state)

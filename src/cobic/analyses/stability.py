@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from cobic.analyses import problem_of
 from cobic.answer.records import mask_text, read_mask
 from cobic.answer.steps import Steps, run_parameters
 from cobic.checks import require_jobs, require_whole
@@ -77,10 +78,10 @@ class Stability:
 
 def stability(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
-    alpha: ArrayLike = 0.0,
-    beta: ArrayLike = 1.0,
+    alpha: ArrayLike | None = None,
+    beta: ArrayLike | None = None,
     n_repeats: int = 50,
     subsample: float = 0.8,
     method: str = DEFAULT_METHOD,
@@ -97,12 +98,12 @@ def stability(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The data, of any kind that :class:`cobic.Problem` takes.
+    X : Problem, or array-like or sparse matrix of shape (n_samples, n_features)
+        The data; a :class:`cobic.Problem` has its own `y`, margins and `choices`, which are left out then.
     y : array-like of shape (n_samples,)
         Class of each sample.
-    alpha, beta : float or array-like of shape (n_samples,)
-        Margins, as in :class:`cobic.Problem`; one number, or one per sample.
+    alpha, beta : float or array-like of shape (n_samples,), optional
+        Margins, as in :class:`cobic.Problem`.
     n_repeats : int, default=50
         Number of runs, at least 2.
     subsample : float, default=0.8
@@ -181,7 +182,7 @@ def stability(
     _require_between_0_and_1("confidence", confidence)
     require_jobs(n_jobs)
     find_method(method, method_options or {})
-    whole = Problem(X, y, alpha, beta, **choices)  # whatever is wrong with the data is said here, of all samples
+    whole = problem_of(X, y, alpha, beta, choices)  # whatever is wrong with the data is said here, of all samples
     _require_samples_left_out(whole, subsample)
     # All is drawn before the first run starts, so that it does not matter who runs what, and when.
     streams = [np.random.default_rng(seed) for seed in np.random.SeedSequence(random_state).spawn(n_repeats)]

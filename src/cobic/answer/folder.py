@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
 from cobic.problem.identity import problem_arguments
 from cobic.search.judge import status_of
-from cobic.search.result import Progress, Result, Status
+from cobic.search.result import LeftOpenBy, Progress, Result, Status
 
 ANSWER_FILES = (
     "selection.csv",
@@ -67,6 +67,7 @@ def run_document(answer: Answer) -> dict[str, Any]:
         **summary_document(problem, result),
         "reason": result.reason,
         "stopped_by": result.stopped_by,
+        "left_open_by": result.left_open_by,
         "source": answer.source,
         "sample_names": None if problem.sample_names is None else list(problem.sample_names),
         "alpha": problem.alpha.tolist(),
@@ -189,6 +190,7 @@ def _result(
             lps=int(run["lps"]),
             history=_history(run["history"]),
             stopped_by=None if run["stopped_by"] is None else str(run["stopped_by"]),
+            left_open_by=_left_open_by(run.get("left_open_by")),
             reason=str(run["reason"]),
             certificate=None if checked is None else checked[0],
             soft=problem.soft,
@@ -221,6 +223,13 @@ def _bounds(
     if not METHODS[method].claims:
         return problem.n_selectable, float(problem.n_selectable)
     return (problem.n_selectable, claimed[1]) if problem.soft else claimed
+
+
+def _left_open_by(value: Any) -> LeftOpenBy | None:
+    if value not in (None, *get_args(LeftOpenBy)):
+        raise ValueError
+    found: LeftOpenBy | None = value
+    return found
 
 
 def _history(events: list[dict[str, Any]]) -> tuple[Progress, ...]:

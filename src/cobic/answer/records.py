@@ -21,6 +21,7 @@ _AS_THEY_ARE = (
     "seconds",
     "lps",
     "stopped_by",
+    "left_open_by",
     "reason",
     "certificate",
     "soft",

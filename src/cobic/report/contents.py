@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cobic.answer.model import Model
 from cobic.answer.tables import provenance, violation_table
-from cobic.answer.words import NOT_CONSISTENT, answer_sentence, proven_line, violations_phrase
+from cobic.answer.words import answer_sentence, proven_line, violations_phrase, why_none_exists
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
 from cobic.report import figures
@@ -100,8 +100,10 @@ def _heading(story: Story) -> dict[str, Any]:
 def _explanation(story: Story) -> str:
     problem, result = story.problem, story.result
     if result.status == Status.INFEASIBLE:
-        why = "" if result.reason == NOT_CONSISTENT else f"{_sentence(result.reason)} "
-        return f"{why}Soft margins (--slack-penalty auto) find the samples that do not fit."
+        why = why_none_exists(problem, result)
+        return (
+            f"{_sentence(why)} " if why else ""
+        ) + "Soft margins (--slack-penalty auto) find the samples that do not fit."
     if result.soft and story.has_selection:
         return f"{_sentence(violations_phrase(problem, result))} {proven_line(problem, result)}"
     if not result.consistent:
