@@ -75,8 +75,7 @@ def violation_table(problem: Problem, support: ArrayLike) -> pd.DataFrame:
     0       2     2     b       a     4.0
     """
     amounts = problem.violations(support)
-    worst = np.lexsort((np.arange(amounts.size), -amounts))
-    worst = worst[amounts[worst] > 0]
+    worst = np.argsort(-amounts, kind="stable")[: np.count_nonzero(amounts)]
     read_as = np.full(worst.size, -1)
     if problem.counts(support).all():
         read_as = problem.means(support).argmax(axis=1)[worst]

@@ -21,9 +21,8 @@ def answer_sentence(problem: Problem, result: Result) -> str:
     kept = f"{result.n_selected} of {problem.n_features} features kept"
     if result.soft and all(result.counts):
         best = f"no selection has an objective above {result.objective_bound:.6g}: {word}"
-        return (
-            f"{kept}, an objective of {result.objective:.6g}; {best if word else 'nothing is proven about better ones'}"
-        )
+        better = best if word else "nothing is proven about better ones"
+        return f"{kept}, an objective of {result.objective:.6g}; {better}"
     if not result.consistent:
         kept = "No consistent selection was found"
     if not word or not bound_is_proven(problem, result):

@@ -16,8 +16,8 @@ from cobic.methods.memory import warn_if_too_large
 from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
 from cobic.search.budget import Budget, OnProgress
-from cobic.search.judge import reason_of, status_of
-from cobic.search.result import Result, Status
+from cobic.search.judge import judged
+from cobic.search.result import Result
 
 DEFAULT_METHOD = "certified"
 _LARGEST_VALUE = 1e100  # sums of products of larger values may overflow
@@ -146,28 +146,20 @@ def require_bearable(problem: Problem) -> None:
 
 
 def _judge(problem: Problem, method: str, outcome: Outcome, budget: Budget) -> Result:
-    """An outcome as a result; its status follows from the true means and the proven bound, whatever the method says."""
+    """An outcome as a result; a method without a bound of its own has the trivial one."""
     bound = problem.n_selectable if outcome.upper_bound is None else outcome.upper_bound
-    objective_bound = float(bound) if outcome.objective_bound is None else outcome.objective_bound
-    status = status_of(problem, outcome.support, bound, objective_bound)
-    left_open_by = None if status == Status.OPTIMAL else outcome.left_open_by
-    return Result(
-        support=outcome.support,
-        status=status,
-        upper_bound=bound,
-        objective=problem.objective(outcome.support),
-        objective_bound=objective_bound,
-        worst_margin=problem.worst_margin(outcome.support),
-        counts=tuple(int(count) for count in problem.counts(outcome.support)),
-        classes=tuple(problem.classes.tolist()),
+    return judged(
+        problem,
+        outcome.support,
+        bound,
+        float(bound) if outcome.objective_bound is None else outcome.objective_bound,
+        left_open_by=outcome.left_open_by,
+        reason=outcome.reason,
         method=method,
         seconds=budget.elapsed,
         lps=budget.lps,
         history=tuple(budget.history),
         runs=outcome.runs,
         stopped_by=budget.stopped_by,
-        left_open_by=left_open_by,
-        reason=outcome.reason or reason_of(problem, outcome.support, status, objective_bound, left_open_by),
         certificate=outcome.certificate,
-        soft=problem.soft,
     )
