@@ -11,18 +11,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from cobic.analyses import problem_of
+from cobic.analyses import problem_of, step_by_step
 from cobic.answer.records import mask_text, read_mask
 from cobic.answer.steps import Steps, run_parameters
-from cobic.checks import require_jobs, require_whole
+from cobic.checks import require, require_jobs, require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools, Floats, Integers
 from cobic.methods import DEFAULT_METHOD, find_method, solve
 from cobic.problem import Problem
-from cobic.search.parallel import side_by_side
 from cobic.search.result import Status
 
-_Run = tuple[Bools | None, str]  # the selection, None if there is none, and the reason
 _FEWEST_PER_CLASS = 2  # samples: one alone is its own mean
 
 
@@ -186,7 +184,7 @@ def stability(
     _require_samples_left_out(whole, subsample)
     # All is drawn before the first run starts, so that it does not matter who runs what, and when.
     streams = [np.random.default_rng(seed) for seed in np.random.SeedSequence(random_state).spawn(n_repeats)]
-    draws = [(stratified_rows(whole.labels, subsample, rng), int(rng.integers(1 << 31))) for rng in streams]
+    drawn = [(stratified_rows(whole.labels, subsample, rng), int(rng.integers(1 << 31))) for rng in streams]
     asked = {
         "n_repeats": n_repeats,
         "subsample": subsample,
@@ -195,10 +193,13 @@ def stability(
         "random_state": random_state,
         "method_options": method_options or {},
     }
-    repeats = _Repeats(whole, method, time_limit, method_options or {})
+    draws = {f"subsample-{number:04d}": draw for number, draw in enumerate(drawn, 1)}
+    shared = whole, method, time_limit, method_options or {}
     with Steps.of(folder).opened(lambda: run_parameters("stability", whole, asked)) as steps:
-        runs = _runs(repeats, draws, n_jobs, steps, on_progress)
-        return _summary(runs, confidence, whole.feature_names)
+        for number, runs in enumerate(step_by_step(_run, shared, draws, draws, steps, n_jobs)):
+            if number and on_progress is not None:
+                on_progress(f"{len(runs)} of {n_repeats} runs done")
+        return _summary([runs[name] for name in draws], confidence, whole)
 
 
 def nogueira(selections: ArrayLike, confidence: float = 0.95) -> tuple[float, tuple[float, float]]:
@@ -255,59 +256,24 @@ def _n_drawn(size: int, subsample: float) -> int:
     return min(size, max(_FEWEST_PER_CLASS, round(subsample * size)))
 
 
-@dataclass(frozen=True)
-class _Repeats:
-    """What the runs have in common."""
-
-    whole: Problem
-    method: str
-    time_limit: float | None
-    options: dict[str, Any]
-
-
-def _runs(
-    repeats: _Repeats,
-    draws: list[tuple[Integers, int]],
-    n_jobs: int | None,
-    steps: Steps,
-    on_progress: Callable[[str], None] | None,
-) -> list[_Run]:
-    """All runs, of which those that were kept are not done again."""
-    asked = {f"subsample-{number:04d}": draw for number, draw in enumerate(draws, 1)}
-    kept = {name: steps.recall(name, draw) for name, draw in asked.items()}
-    runs = {name: _read_run(known, repeats.whole) for name, known in kept.items() if known is not None}
-    left = {name: draw for name, draw in asked.items() if name not in runs}
-    for name, run in side_by_side(_run, repeats, left, n_jobs):
-        runs[name] = run
-        support, reason = run
-        steps.keep(name, asked[name], {"support": None if support is None else mask_text(support), "reason": reason})
-        if on_progress is not None:
-            on_progress(f"{len(runs)} of {len(draws)} runs done")
-    return [runs[name] for name in asked]
-
-
-def _read_run(document: dict[str, Any], whole: Problem) -> _Run:
-    text = document["support"]
-    return None if text is None else read_mask(text, whole.n_features), document["reason"]
-
-
-def _run(repeats: _Repeats, rows: Integers, seed: int) -> _Run:
+def _run(shared: tuple[Problem, str, float | None, dict[str, Any]], rows: Integers, seed: int) -> dict[str, Any]:
     """The selection of one run, None if it has none, and the reason."""
+    whole, method, time_limit, options = shared
     try:
-        problem = repeats.whole.subset(rows)
+        problem = whole.subset(rows)
     except InputError as error:  # all samples together were accepted: in these, a feature of `fixed_in` may be tied
-        return None, str(error)
-    result = solve(problem, repeats.method, repeats.time_limit, seed, **repeats.options)
+        return {"support": None, "reason": str(error)}
+    result = solve(problem, method, time_limit, seed, **options)
     if result.stopped_by == "interrupt":  # Ctrl-C is meant for all runs, not for this one
         raise KeyboardInterrupt
     succeeded = result.status in (Status.OPTIMAL, Status.FEASIBLE)
-    return result.support if succeeded else None, result.reason
+    return {"support": mask_text(result.support) if succeeded else None, "reason": result.reason}
 
 
-def _summary(runs: list[_Run], confidence: float, feature_names: tuple[str, ...] | None) -> Stability:
-    supports = [support for support, _ in runs if support is not None]
+def _summary(runs: list[dict[str, Any]], confidence: float, whole: Problem) -> Stability:
+    supports = [read_mask(run["support"], whole.n_features) for run in runs if run["support"] is not None]
     if len(supports) < 2:
-        why = next(reason for support, reason in runs if support is None)
+        why = next(run["reason"] for run in runs if run["support"] is None)
         message = (
             f"{len(supports)} of {len(runs)} runs found a selection, at least 2 are needed ({why}): lower alpha or "
             "beta, give a slack_penalty, or raise time_limit"
@@ -323,18 +289,16 @@ def _summary(runs: list[_Run], confidence: float, feature_names: tuple[str, ...]
         confidence=confidence,
         n_repeats=len(runs),
         n_failed=len(runs) - len(supports),
-        feature_names=feature_names,
+        feature_names=whole.feature_names,
     )
 
 
 def _checked_selections(selections: ArrayLike) -> Bools:
     given = np.asarray(selections)
-    if given.ndim != 2 or given.shape[0] < 2 or given.shape[1] < 1:
-        message = f"the selections have shape {given.shape}: give at least two runs in rows, and features in columns"
-        raise InputError(message)
-    if given.dtype != np.bool_ and not np.isin(given, (0, 1)).all():
-        message = "the selections must hold true/false (or 0/1) values: whether a run selected a feature"
-        raise InputError(message)
+    message = f"the selections have shape {given.shape}: give at least two runs in rows, and features in columns"
+    require(given.ndim == 2 and given.shape[0] >= 2 and given.shape[1] >= 1, message)
+    message = "the selections must hold true/false (or 0/1) values: whether a run selected a feature"
+    require(given.dtype == np.bool_ or np.isin(given, (0, 1)).all(), message)
     return given.astype(np.bool_, copy=False)
 
 
@@ -348,6 +312,5 @@ def _require_samples_left_out(problem: Problem, subsample: float) -> None:
 
 
 def _require_between_0_and_1(name: str, value: Any) -> None:
-    if not isinstance(value, (int, float, np.number)) or not 0 < value < 1:
-        message = f"{name} is {value!r}: give a number above 0 and below 1"
-        raise InputError(message)
+    fine = isinstance(value, (int, float, np.number)) and 0 < value < 1
+    require(fine, f"{name} is {value!r}: give a number above 0 and below 1")

@@ -202,9 +202,8 @@ def _fault(document: Any) -> str:
         return f'"format" is not "{_FORMAT}"'
     if document.get("version") != _VERSION:
         return f'"version" is {document.get("version")!r}; this cobic reads version {_VERSION}'
-    parts: list[Any] = list(
-        map(document.get, ("classes", "n_features", "feature_classes", "selected", "feature_names"))
-    )
+    needed = ("classes", "n_features", "feature_classes", "selected", "feature_names")
+    parts: list[Any] = [document.get(name) for name in needed]
     classes, size, of, selected, names = parts
     if not (_is_list_of(classes, (str, int, float, bool)) and len(classes) >= 2 and len(set(classes)) == len(classes)):
         return '"classes" is not a list of two or more different labels'
