@@ -51,10 +51,8 @@ class Path:
         objective_bound, seconds`` of the fit to all samples (a bound proven for a smaller α serves the larger ones),
         ``cv_error`` (mean over the folds of the share of misclassified held-out samples) and ``cv_se`` (its standard
         error).
-    chosen : float or None
-        The margin to take by the one-standard-error rule; None without cross-validation.
-    reason : str
-        Why.
+    chosen, reason : float or None, str
+        The margin to take by the one-standard-error rule, None without cross-validation; and why.
     largest : LargestMargin or None
         How far the margin can be raised, where it was asked for.
     survival : Survival
@@ -64,8 +62,7 @@ class Path:
     problem : Problem
         The data.
     stopped_by : str or None
-        ``"interrupt"`` if Ctrl-C cut it short: the table holds the margins that were solved until then, without
-        cross-validation.
+        ``"interrupt"`` if Ctrl-C cut it short: the table then has the margins solved before, without cross-validation.
     """
 
     kind: Kind
@@ -80,13 +77,7 @@ class Path:
 
     @property
     def chosen_result(self) -> Result:
-        """The fit to all samples at the chosen margin.
-
-        Raises
-        ------
-        InputError
-            If nothing was chosen.
-        """
+        """The fit to all samples at the chosen margin; an `InputError` if nothing was chosen."""
         return self.results[list(self.table[self.kind]).index(self._choice)]
 
     @property
@@ -174,9 +165,8 @@ def path(
     random_state : int, default=0
         Seed of the folds and of the method.
     n_jobs : int, optional
-        Processes, as in joblib: after the fits to all samples the folds run side by side, on whatever
-        ``joblib.parallel_config`` says. The answer is the same for every number and backend, unless fits are cut short
-        by the time limit.
+        Processes, as in joblib: after the fits to all samples the folds run side by side. The answer is the same for
+        every number and backend, unless fits are cut short by the time limit.
     method_options : dict, optional
         Options of the method. Unless ``max_programs`` says otherwise, ``certified`` may solve 1000 linear programs
         per fit in the folds and on a grid of its own, and as many as always where the margins are given.

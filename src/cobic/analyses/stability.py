@@ -36,14 +36,10 @@ class Stability:
         Number of selected features in each successful run.
     index : float
         Stability of the selection: 1 if all runs agree, about 0 if they agree no more than by chance.
-    interval : tuple of float
-        Confidence interval of `index`.
-    confidence : float
-        Its level.
-    n_repeats : int
-        Number of runs.
-    n_failed : int
-        Runs in which no selection exists or none was found; they count nowhere else.
+    interval, confidence : tuple of float, float
+        Confidence interval of `index`, and its level.
+    n_repeats, n_failed : int
+        Number of runs, and of those in which no selection exists or none was found; these count nowhere else.
     feature_names : tuple of str or None
         Names of the features.
     """
@@ -105,15 +101,14 @@ def stability(
     n_repeats : int, default=50
         Number of runs, at least 2.
     subsample : float, default=0.8
-        Part of each class that a run gets to see, drawn without replacement: between 0 and 1, rounded to whole
-        samples, but at least 2 samples of a class, or its only one.
+        Part of each class that a run gets to see, drawn without replacement, but at least 2 samples, or the only one.
     method : str, default="certified"
         Method of :func:`cobic.solve`.
     time_limit : float or None, default=10.0
         Seconds for each run; a run that is cut short counts with the best selection so far.
     n_jobs : int or None, default=None
-        Number of runs at the same time, as in joblib: None for one, or for what ``joblib.parallel_config`` says, -1 for
-        as many as there are processors.
+        Number of runs at the same time, as in joblib; None for one, or for what ``joblib.parallel_config`` says. The
+        answer is the same for every number and backend, unless runs are cut short by the time limit.
     random_state : int, default=0
         Seed of everything random.
     confidence : float, default=0.95
@@ -123,15 +118,14 @@ def stability(
     on_progress : callable, optional
         Called with a line of text that says how many runs are done.
     folder : path-like, optional
-        Where each finished run is kept. The same call, after the process was ended, goes on where it stopped and gives
-        the same answer; with other data or parameters it is an error. Delete the folder when you are done.
+        Where each finished run is kept, for the same call to go on after the process was ended: see :func:`cobic.path`.
     **choices
-        Further keyword arguments of :class:`cobic.Problem`, for example `ties`, `beta_rule` or `feature_names`.
+        Further keyword arguments of :class:`cobic.Problem`, such as `ties`, `beta_rule` or `feature_names`.
 
     Returns
     -------
     Stability
-        How often each feature was selected, and the index of Nogueira, Sechidis & Brown with its interval.
+        How often each feature was selected, and the index of Nogueira, Sechidis & Brown [1]_ with its interval.
 
     Raises
     ------
@@ -140,21 +134,17 @@ def stability(
 
     Notes
     -----
-    The answer is the same for every `n_jobs` and every backend of joblib, unless runs are cut short by the time limit.
-
     With M runs, d features, selection frequencies p_f and on average k̄ selected features, the index is
-    1 − mean_f(M/(M−1) · p_f·(1 − p_f)) / (k̄/d · (1 − k̄/d)): see :func:`nogueira`.
+    1 − mean_f(M/(M−1) · p_f·(1 − p_f)) / (k̄/d · (1 − k̄/d)).
 
-    The runs are independent draws from *these* samples. The interval says how far the index is known with so many
-    runs; it does not say how the index would change with new samples.
-
-    The interval is asymptotic, and too short for few runs: where features are selected independently of each other, the
+    The interval says how far the index is known with so many draws from *these* samples, not how it would change with
+    new ones. It is asymptotic, and too short for few runs: where features are selected independently of each other, the
     95 % interval of 50 runs covered the true value in 94 % of 4000 simulations, that of 20 in 91 %, that of 10 in 87 %.
 
     References
     ----------
-    S. Nogueira, K. Sechidis, G. Brown, *On the Stability of Feature Selection Algorithms*, Journal of Machine Learning
-    Research 18 (2018), no. 174.
+    .. [1] S. Nogueira, K. Sechidis, G. Brown, *On the Stability of Feature Selection Algorithms*, Journal of Machine
+       Learning Research 18 (2018), no. 174.
 
     Examples
     --------
@@ -169,10 +159,6 @@ def stability(
     >>> found.table.head(1)
        feature  frequency
     0  gene_02        1.0
-    >>> found.table.tail(2)
-        feature  frequency
-    58  gene_54        0.0
-    59  gene_57        0.0
     """
     require_whole("n_repeats", n_repeats, 2)
     require_whole("random_state", random_state, 0)
@@ -181,7 +167,11 @@ def stability(
     require_jobs(n_jobs)
     find_method(method, method_options or {})
     whole = problem_of(X, y, alpha, beta, choices)  # whatever is wrong with the data is said here, of all samples
-    _require_samples_left_out(whole, subsample)
+    message = (
+        f"subsample is {subsample:g}: with classes of {whole.class_sizes.min()} to {whole.class_sizes.max()} "
+        "samples every run would get all of them; lower it, or give more than 2 samples of a class"
+    )
+    require(any(_n_drawn(int(size), subsample) < size for size in whole.class_sizes), message)
     # All is drawn before the first run starts, so that it does not matter who runs what, and when.
     streams = [np.random.default_rng(seed) for seed in np.random.SeedSequence(random_state).spawn(n_repeats)]
     drawn = [(stratified_rows(whole.labels, subsample, rng), int(rng.integers(1 << 31))) for rng in streams]
@@ -203,20 +193,7 @@ def stability(
 
 
 def nogueira(selections: ArrayLike, confidence: float = 0.95) -> tuple[float, tuple[float, float]]:
-    """Stability of feature selections: the estimator of Nogueira, Sechidis & Brown and its asymptotic interval.
-
-    References
-    ----------
-    S. Nogueira, K. Sechidis, G. Brown, *On the Stability of Feature Selection Algorithms*, Journal of Machine Learning
-    Research 18 (2018), no. 174: Definition 4, Theorem 7 and Corollary 9.
-
-    Examples
-    --------
-    >>> nogueira([[1, 1, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0]])
-    (1.0, (1.0, 1.0))
-    >>> round(nogueira([[1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 0, 0]])[0], 3)
-    0.333
-    """
+    """The index of Nogueira, Sechidis & Brown (2018): Definition 4; and its interval: Theorem 7 and Corollary 9."""
     _require_between_0_and_1("confidence", confidence)
     chosen = _checked_selections(selections)
     if (chosen == chosen[0]).all():
@@ -236,18 +213,10 @@ def nogueira(selections: ArrayLike, confidence: float = 0.95) -> tuple[float, tu
 
 
 def stratified_rows(labels: Integers, subsample: float, rng: np.random.Generator) -> Integers:
-    """Draw a part of each class without replacement.
-
-    Examples
-    --------
-    >>> rows = stratified_rows(np.array([0, 0, 0, 0, 1, 1, 1, 2]), 0.5, np.random.default_rng(0))
-    >>> rows.size, int(rows[-1])
-    (5, 7)
-    """
-    sizes = np.bincount(labels)
+    """Draw a part of each class without replacement."""
     parts = [
         rng.choice(np.flatnonzero(labels == cls), _n_drawn(int(size), subsample), replace=False)
-        for cls, size in enumerate(sizes)
+        for cls, size in enumerate(np.bincount(labels))
     ]
     return np.sort(np.concatenate(parts))
 
@@ -300,15 +269,6 @@ def _checked_selections(selections: ArrayLike) -> Bools:
     message = "the selections must hold true/false (or 0/1) values: whether a run selected a feature"
     require(given.dtype == np.bool_ or np.isin(given, (0, 1)).all(), message)
     return given.astype(np.bool_, copy=False)
-
-
-def _require_samples_left_out(problem: Problem, subsample: float) -> None:
-    if all(_n_drawn(int(size), subsample) == size for size in problem.class_sizes):
-        message = (
-            f"subsample is {subsample:g}: with classes of {problem.class_sizes.min()} to {problem.class_sizes.max()} "
-            "samples every run would get all of them; lower it, or give more than 2 samples of a class"
-        )
-        raise InputError(message)
 
 
 def _require_between_0_and_1(name: str, value: Any) -> None:

@@ -31,17 +31,7 @@ def result_document(result: Result) -> dict[str, Any]:
 
 
 def read_result(document: Mapping[str, Any], problem: Problem) -> Result:
-    """The result that :func:`result_document` described.
-
-    Examples
-    --------
-    >>> import cobic
-    >>> problem = cobic.datasets.make_expression(n_features=60, seed=0).problem()
-    >>> result = cobic.solve(problem)
-    >>> again = read_result(result_document(result), problem)
-    >>> repr(again) == repr(result), again.certificate == result.certificate
-    (True, True)
-    """
+    """The result that :func:`result_document` described."""
     return Result(
         support=read_mask(document["support"], problem.n_features),
         status=Status(document["status"]),
@@ -64,13 +54,7 @@ def read_mask(text: str, size: int) -> Bools:
 
 
 def described(value: Any) -> Any:
-    """A value as JSON knows it; arrays by their digest, and what JSON cannot hold by how Python writes it.
-
-    Examples
-    --------
-    >>> described({"start": (1, np.int64(2)), "who": None})
-    {'start': [1, 2], 'who': None}
-    """
+    """A value as JSON knows it; arrays by their digest, and what JSON cannot hold by how Python writes it."""
     if isinstance(value, np.ndarray):
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return {"shape": list(value.shape), "type": str(value.dtype), "sha256": digest}

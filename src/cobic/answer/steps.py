@@ -41,22 +41,7 @@ def run_parameters(what: str, problem: Problem, asked: dict[str, Any]) -> dict[s
 
 
 class Steps:
-    """The finished steps of one run.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> problem = Problem([[2, 1], [1, 2]], ["a", "b"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for _ in range(2):
-    ...         steps = Steps(folder)
-    ...         with steps.opened(lambda: run_parameters("sum", problem, {})):
-    ...             known = steps.recall("first", [1, 2])
-    ...             if known is None:
-    ...                 steps.keep("first", [1, 2], 3)
-    >>> known
-    3
-    """
+    """The finished steps of one run."""
 
     def __init__(
         self,

@@ -6,15 +6,7 @@ from cobic.search.result import Result, Status
 
 
 def answer_sentence(problem: Problem, result: Result) -> str:
-    """What was found and what is proven, in one sentence.
-
-    Examples
-    --------
-    >>> import cobic
-    >>> problem = cobic.Problem([[3, 1], [1, 4]], ["a", "b"])
-    >>> answer_sentence(problem, cobic.solve(problem))
-    '2 of 2 features kept; no selection can keep more than 2: proven'
-    """
+    """What was found and what is proven, in one sentence."""
     word = whose_word(problem, result)
     if result.status == Status.INFEASIBLE:
         return f"No selection of features is consistent: {word or 'not proven'}"
