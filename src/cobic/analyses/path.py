@@ -226,13 +226,16 @@ def path(
     stopped_by = None
     with steps.opened(lambda: run_parameters("path", problem, asked)):
         try:
-            tracer.adaptive(n_margins) if values is None else tracer.along(values)
+            if values is None:
+                tracer.adaptive(n_margins)
+            else:
+                tracer.along(values)
             folds = _fold_errors(tracer, splits, n_jobs)
         except KeyboardInterrupt:
             if not tracer.results:
                 raise
             stopped_by = "interrupt"
-    return _put_together(tracer, np.array(folds), stopped_by)
+    return _put_together(tracer, folds, stopped_by)
 
 
 def survival(
@@ -278,12 +281,11 @@ def _fold_errors(tracer: Tracer, splits: list[tuple[Integers, Integers]], n_jobs
     if not splits:
         return []
     values, silent = sorted(tracer.results), tracer.of(tracer.problem)
-    names = [f"fold-{fold:04d}" for fold in range(1, len(splits) + 1)]
-    asked = {name: {"margins": values, "split": split} for name, split in zip(names, splits, strict=True)}
-    tasks = {name: (values, *split) for name, split in zip(names, splits, strict=True)}
+    tasks = {f"fold-{fold:04d}": (values, *split) for fold, split in enumerate(splits, 1)}
+    asked = {name: {"margins": values, "split": split} for name, split in zip(tasks, splits, strict=True)}
     for errors in step_by_step(_errors_of_fold, silent, tasks, asked, tracer.steps, n_jobs):
         tracer.tell(f"cross-validation: {len(errors)} of {len(splits)} folds done")
-    return [errors[name] for name in names]
+    return [errors[name] for name in tasks]
 
 
 def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: Integers) -> list[float]:
@@ -305,19 +307,18 @@ def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: 
     return errors
 
 
-def _put_together(tracer: Tracer, folds: Floats, stopped_by: str | None) -> Path:
-    kind, problem = tracer.kind, tracer.problem
-    values = sorted(tracer.results)
-    results = [tracer.results[value] for value in values]
-    table = _table(kind, problem, values, results)
-    if folds.size:
-        table["cv_error"] = folds.mean(axis=0)
-        table["cv_se"] = folds.std(axis=0, ddof=1) / np.sqrt(folds.shape[0])
+def _put_together(tracer: Tracer, folds: list[list[float]], stopped_by: str | None) -> Path:
+    kind, problem, results = tracer.kind, tracer.problem, dict(sorted(tracer.results.items()))
+    table = _table(kind, problem, list(results), list(results.values()))
+    if folds:
+        errors = np.array(folds)
+        table["cv_error"] = errors.mean(axis=0)
+        table["cv_se"] = errors.std(axis=0, ddof=1) / np.sqrt(len(folds))
     chosen, reason = choose(kind, table)
     if stopped_by is not None:
         reason = "it was interrupted before the cross-validation was done"
-    ranks = _survival(problem, tracer.results)
-    return Path(kind, table, chosen, reason, tracer.largest, ranks, tuple(results), problem, stopped_by)
+    ranks = _survival(problem, results)
+    return Path(kind, table, chosen, reason, tracer.largest, ranks, tuple(results.values()), problem, stopped_by)
 
 
 def _table(kind: Kind, problem: Problem, values: list[float], results: list[Result]) -> pd.DataFrame:

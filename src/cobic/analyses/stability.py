@@ -16,7 +16,7 @@ from cobic.answer.records import mask_text, read_mask
 from cobic.answer.steps import Steps, run_parameters
 from cobic.checks import require, require_jobs, require_whole
 from cobic.errors import InputError
-from cobic.matrix import Bools, Floats, Integers
+from cobic.matrix import Floats, Integers
 from cobic.methods import DEFAULT_METHOD, find_method, solve
 from cobic.problem import Problem
 from cobic.search.result import Status
@@ -94,33 +94,18 @@ def stability(
     ----------
     X : Problem, or array-like or sparse matrix of shape (n_samples, n_features)
         The data; a :class:`cobic.Problem` has its own `y`, margins and `choices`, which are left out then.
-    y : array-like of shape (n_samples,)
-        Class of each sample.
-    alpha, beta : float or array-like of shape (n_samples,), optional
-        Margins, as in :class:`cobic.Problem`.
+    y, alpha, beta : array-like, optional
+        Classes and margins, as in :class:`cobic.Problem`.
     n_repeats : int, default=50
         Number of runs, at least 2.
     subsample : float, default=0.8
         Part of each class that a run gets to see, drawn without replacement, but at least 2 samples, or the only one.
-    method : str, default="certified"
-        Method of :func:`cobic.solve`.
-    time_limit : float or None, default=10.0
-        Seconds for each run; a run that is cut short counts with the best selection so far.
-    n_jobs : int or None, default=None
-        Number of runs at the same time, as in joblib; None for one, or for what ``joblib.parallel_config`` says. The
-        answer is the same for every number and backend, unless runs are cut short by the time limit.
-    random_state : int, default=0
-        Seed of everything random.
+    method, time_limit, n_jobs, random_state : optional
+        As in :func:`cobic.path`; a run that is cut short counts with the best selection so far.
     confidence : float, default=0.95
         Level of the interval, between 0 and 1.
-    method_options : dict, optional
-        Options of the method.
-    on_progress : callable, optional
-        Called with a line of text that says how many runs are done.
-    folder : path-like, optional
-        Where each finished run is kept, for the same call to go on after the process was ended: see :func:`cobic.path`.
-    **choices
-        Further keyword arguments of :class:`cobic.Problem`, such as `ties`, `beta_rule` or `feature_names`.
+    method_options, on_progress, folder, **choices : optional
+        As in :func:`cobic.path`, run by run.
 
     Returns
     -------
@@ -173,8 +158,11 @@ def stability(
     )
     require(any(_n_drawn(int(size), subsample) < size for size in whole.class_sizes), message)
     # All is drawn before the first run starts, so that it does not matter who runs what, and when.
-    streams = [np.random.default_rng(seed) for seed in np.random.SeedSequence(random_state).spawn(n_repeats)]
-    drawn = [(stratified_rows(whole.labels, subsample, rng), int(rng.integers(1 << 31))) for rng in streams]
+    streams = map(np.random.default_rng, np.random.SeedSequence(random_state).spawn(n_repeats))
+    draws = {
+        f"subsample-{number:04d}": (stratified_rows(whole.labels, subsample, rng), int(rng.integers(1 << 31)))
+        for number, rng in enumerate(streams, 1)
+    }
     asked = {
         "n_repeats": n_repeats,
         "subsample": subsample,
@@ -183,7 +171,6 @@ def stability(
         "random_state": random_state,
         "method_options": method_options or {},
     }
-    draws = {f"subsample-{number:04d}": draw for number, draw in enumerate(drawn, 1)}
     shared = whole, method, time_limit, method_options or {}
     with Steps.of(folder).opened(lambda: run_parameters("stability", whole, asked)) as steps:
         for number, runs in enumerate(step_by_step(_run, shared, draws, draws, steps, n_jobs)):
@@ -195,7 +182,12 @@ def stability(
 def nogueira(selections: ArrayLike, confidence: float = 0.95) -> tuple[float, tuple[float, float]]:
     """The index of Nogueira, Sechidis & Brown (2018): Definition 4; and its interval: Theorem 7 and Corollary 9."""
     _require_between_0_and_1("confidence", confidence)
-    chosen = _checked_selections(selections)
+    given = np.asarray(selections)
+    message = f"the selections have shape {given.shape}: give at least two runs in rows, and features in columns"
+    require(given.ndim == 2 and given.shape[0] >= 2 and given.shape[1] >= 1, message)
+    message = "the selections must hold true/false (or 0/1) values: whether a run selected a feature"
+    require(given.dtype == np.bool_ or np.isin(given, (0, 1)).all(), message)
+    chosen = given.astype(np.bool_, copy=False)
     if (chosen == chosen[0]).all():
         return 1.0, (1.0, 1.0)
     n_runs, n_features = chosen.shape
@@ -260,15 +252,6 @@ def _summary(runs: list[dict[str, Any]], confidence: float, whole: Problem) -> S
         n_failed=len(runs) - len(supports),
         feature_names=whole.feature_names,
     )
-
-
-def _checked_selections(selections: ArrayLike) -> Bools:
-    given = np.asarray(selections)
-    message = f"the selections have shape {given.shape}: give at least two runs in rows, and features in columns"
-    require(given.ndim == 2 and given.shape[0] >= 2 and given.shape[1] >= 1, message)
-    message = "the selections must hold true/false (or 0/1) values: whether a run selected a feature"
-    require(given.dtype == np.bool_ or np.isin(given, (0, 1)).all(), message)
-    return given.astype(np.bool_, copy=False)
 
 
 def _require_between_0_and_1(name: str, value: Any) -> None:

@@ -62,16 +62,12 @@ def run_document(answer: Answer) -> dict[str, Any]:
     )
     return {
         **summary_document(problem, result),
-        "reason": result.reason,
-        "stopped_by": result.stopped_by,
-        "left_open_by": result.left_open_by,
+        **{name: getattr(result, name) for name in ("reason", "stopped_by", "left_open_by")},
         "source": answer.source,
         "sample_names": None if problem.sample_names is None else list(problem.sample_names),
         "alpha": problem.alpha.tolist(),
         "beta": problem.beta.tolist(),
-        "ties": problem.ties,
-        "beta_rule": problem.beta_rule,
-        "n_ties": problem.n_ties,
+        **{name: getattr(problem, name) for name in ("ties", "beta_rule", "n_ties")},
         "slack_penalty": finite(problem.slack_penalty),
         "n_required": int(problem.required.sum()),
         "n_excluded": int((~problem.selectable).sum()),

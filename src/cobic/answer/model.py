@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cobic.checks import require
 from cobic.errors import InputError, ModelError
 from cobic.io import write_text
+from cobic.io.source import readable
 from cobic.matrix import Floats, Integers, Matrix, as_matrix
 from cobic.problem import Problem, frame_names
 from cobic.problem.identity import problem_parameters
@@ -78,24 +79,14 @@ class Model:
         return int(self.support.size)
 
     def means(self, X: Any, feature_names: tuple[str, ...] | None = None) -> Floats:
-        """Mean of each sample over the selected features of each class.
+        """Mean of each sample over the selected features of each class, (n_samples, n_classes): the largest decides.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples over the same features, in the same order.
+            New samples over the same features, in the same order; an `InputError` names the first that differs.
         feature_names : tuple of str, optional
             Their names, compared with the model's; those of a data frame are taken by default.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            The class means; the largest one decides.
-
-        Raises
-        ------
-        InputError
-            If the features are not those of the model, naming the first difference, or a value is not finite.
         """
         names = frame_names(X, "columns") if feature_names is None else feature_names
         names = None if names is None else tuple(str(name) for name in names)
@@ -130,26 +121,13 @@ class Model:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file written by :meth:`save`.
-
-        Raises
-        ------
-        InputError
-            If there is no such file.
-        ModelError
-            If it is not a model that this version understands; nothing in it is ever executed.
-        """
-        try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            message = f"there is no file {path}"
-            raise InputError(message) from None
-        except OSError as error:
-            message = f"cannot read {path}: {error.strerror or error}"
-            raise InputError(message) from None
-        except (ValueError, RecursionError):
-            message = f"{path} is not a cobic model: it is not JSON"
-            raise ModelError(message) from None
+        """Read a file written by :meth:`save`; `ModelError` if it is none, and nothing in it is ever executed."""
+        with readable(Path(path)):
+            try:
+                document = json.loads(Path(path).read_text(encoding="utf-8"))
+            except (ValueError, RecursionError):
+                message = f"{path} is not a cobic model: it is not JSON"
+                raise ModelError(message) from None
         fault = _fault(document)
         require(not fault, f"{path} is not a usable cobic model: {fault}", ModelError)
         support = np.zeros(document["n_features"], dtype=np.bool_)

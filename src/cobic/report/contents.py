@@ -160,12 +160,12 @@ def _margins(story: Story, page: _Page) -> None:
     view = margins_view(problem, result, story.harm)
     page.words["n_binding"] = int(view.binding.sum())
     page.words["margin_rule"] = _margin_rule(problem)
-    violated = violation_table(problem, result.support).head(MAX_LISTED).itertuples(index=False)
-    page.words["violations"] = [
-        (str(name), problem.labels[sample], cls, read_as, _short(amount))
-        for sample, name, cls, read_as, amount in violated
-        if result.soft
-    ]
+    if result.soft:
+        violated = violation_table(problem, result.support).head(MAX_LISTED)
+        page.words["violations"] = [
+            (str(name), problem.labels[sample], cls, read_as, _short(amount))
+            for sample, name, cls, read_as, amount in violated.itertuples(index=False)
+        ]
     notes = [
         f"{story.sample_names[sample]} · {story.class_of(sample)} · margin {_short(margin)}"
         + (" · binding" if binding else "")
@@ -306,15 +306,12 @@ def _path(story: Story, page: _Page) -> None:
     table = {name: curve.table[name].to_numpy(np.float64) for name in columns}
     table["margin"] = curve.table[curve.kind].to_numpy(np.float64)
     page.words["curve"] = {"symbol": symbol, "words": _sentence(curve.reason), "has_error": "cv_error" in table}
-    notes = [
-        f"{symbol} = {_short(margin, 6)} · {kept:.0f} kept, at most {bound:.0f}"
-        for margin, kept, bound in zip(table["margin"], table["n_selected"], table["upper_bound"], strict=True)
-    ]
-    if "cv_error" in table:
-        notes = [
-            f"{note} · error {_short(100 * error, 3)} % ± {_short(100 * spread, 2)}"
-            for note, error, spread in zip(notes, table["cv_error"], table["cv_se"], strict=True)
-        ]
+    notes = []
+    for row in (dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)):
+        note = f"{symbol} = {_short(row['margin'], 6)} · {row['n_selected']:.0f} kept, at most {row['upper_bound']:.0f}"
+        if "cv_error" in row:
+            note += f" · error {_short(100 * row['cv_error'], 3)} % ± {_short(100 * row['cv_se'], 2)}"
+        notes.append(note)
     page.note("path", table["margin"], notes)
     drawn = figures.path_figures(curve.kind, table, curve.chosen)
     for figure, name in zip(drawn, ("path", "error"), strict=False):

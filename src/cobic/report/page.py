@@ -23,8 +23,7 @@ def render(story: Story) -> str:
 
     words, data = contents(story)
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(_static("page.html"))
-    page = template.render(
+    page = environment.from_string(_static("page.html")).render(
         **words,
         story=story,
         css=Markup(_static("page.css")),
