@@ -18,6 +18,12 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and value == value
 
 
+def require(holds: object, message: str, error: type[InputError] = InputError) -> None:
+    """Raise an error with the message unless something holds."""
+    if not holds:
+        raise error(message)
+
+
 def require_whole(name: str, value: Any, least: int) -> int:
     """Return a whole number of at least `least`, or raise `InputError`."""
     if not is_whole(value) or value < least:
@@ -37,10 +43,4 @@ def require_jobs(n_jobs: Any) -> None:
     """Raise `InputError` for a number of processes that joblib does not know."""
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
         message = f"n_jobs is {n_jobs!r}: give a whole number above 0, -1 for all processors, or None for one"
-        raise InputError(message)
-
-
-def require(holds: object, message: str) -> None:
-    """Raise `InputError` with the message unless something holds."""
-    if not holds:
         raise InputError(message)

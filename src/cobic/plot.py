@@ -7,15 +7,13 @@ import numpy as np
 from cobic.analyses.picture import axes_or_new, draw_path
 from cobic.errors import InputError
 from cobic.problem import Problem
-from cobic.report.views import HEATMAP_SPAN, LEVELS, colour, course_view, heatmap_view, margins_view
+from cobic.report.views import GREY, HEATMAP_SPAN, LEVELS, colour, course_view, heatmap_view, margins_view
 from cobic.search.result import Result
 
 if TYPE_CHECKING:
     from cobic.analyses.path import Path
 
 __all__ = ["heatmap", "margins", "path", "progress"]
-
-_GREY = "#8a8f98"
 
 
 def heatmap(problem: Problem, result: Result, axes: Any = None) -> Any:
@@ -51,18 +49,16 @@ def heatmap(problem: Problem, result: Result, axes: Any = None) -> Any:
         scores, aspect="auto", cmap="PRGn", vmin=-HEATMAP_SPAN, vmax=HEATMAP_SPAN, extent=(0, columns, rows, 0)
     )
     axes.figure.colorbar(image, ax=axes, label="standard deviations", shrink=0.8)
-    kept = sum(block.stop - block.start for block in view.blocks if block.kept)
     band = rows * 0.04
     for block in view.blocks:
-        shade = _GREY if block.cls < 0 else colour(block.cls)
         size, alpha = (block.stop - block.start, -band), 1.0 if block.kept else 0.5
-        axes.add_patch(Rectangle((block.start, 0), *size, color=shade, alpha=alpha, linewidth=0))
+        axes.add_patch(Rectangle((block.start, 0), *size, color=colour(block.cls), alpha=alpha, linewidth=0))
         if block.start:
-            thick = block.start == kept
-            axes.axvline(block.start, color="black" if thick else _GREY, linewidth=1.6 if thick else 0.8)
+            thick = block.start == view.n_kept
+            axes.axvline(block.start, color="black" if thick else GREY, linewidth=1.6 if thick else 0.8)
     starts = np.searchsorted(problem.labels[view.samples], np.arange(problem.n_classes + 1))
     for start in starts[1:-1]:
-        axes.axhline(start, color=_GREY, linewidth=0.8)
+        axes.axhline(start, color=GREY, linewidth=0.8)
     axes.set_yticks((starts[1:] + starts[:-1]) / 2, [_plain(cls) for cls in problem.classes])
     axes.set(ylim=(rows, -band), xlabel="features, kept and then dropped, each by class", ylabel="samples")
     return axes
@@ -135,8 +131,8 @@ def progress(result: Result, axes: Any = None) -> Any:
     """
     axes = axes_or_new(axes)
     view = course_view(result)
-    axes.fill_between(view.seconds, view.found, view.bound, step="post", color=_GREY, alpha=0.2)
-    axes.step(view.seconds, view.bound, where="post", color=_GREY, label="no selection is better than this")
+    axes.fill_between(view.seconds, view.found, view.bound, step="post", color=GREY, alpha=0.2)
+    axes.step(view.seconds, view.bound, where="post", color=GREY, label="no selection is better than this")
     axes.step(view.seconds, view.found, where="post", color="#0072B2", label="best selection so far")
     axes.set_xlim(left=0)
     axes.set(xlabel="seconds", ylabel="objective" if result.soft else "features")

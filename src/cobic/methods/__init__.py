@@ -16,7 +16,7 @@ from cobic.methods.memory import warn_if_too_large
 from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
 from cobic.search.budget import Budget, OnProgress
-from cobic.search.judge import reason_of, status_of
+from cobic.search.judge import judged
 from cobic.search.result import Result
 
 DEFAULT_METHOD = "certified"
@@ -111,11 +111,11 @@ def solve(
         raise InputError(message)
     rng = np.random.default_rng(require_whole("seed", seed, 0))
     with Budget(time_limit, on_progress, problem.n_selectable) as budget, fitting_threads(problem.matrix):
-        empty = np.flatnonzero(problem.feature_class_sizes == 0)
-        if empty.size:
-            outcome = _without_features(problem, str(problem.classes[empty[0]]))
-        else:
+        if problem.feature_class_sizes.all():
             outcome = chosen.solve(problem, budget, rng, **options)
+        else:  # a class that has no features cannot be read back
+            nothing = np.zeros(problem.n_features, dtype=np.bool_)
+            outcome = Outcome(nothing, upper_bound=0, certificate=make_certificate(problem, None, 0, [], []))
     return _judge(problem, method, outcome, budget)
 
 
@@ -145,33 +145,21 @@ def require_bearable(problem: Problem) -> None:
         raise InputError(message)
 
 
-def _without_features(problem: Problem, cls: str) -> Outcome:
-    nothing = np.zeros(problem.n_features, dtype=np.bool_)
-    reason = f"no feature has its largest mean in class {cls}, so no selection is consistent"
-    return Outcome(nothing, upper_bound=0, reason=reason, certificate=make_certificate(problem, None, 0, [], []))
-
-
 def _judge(problem: Problem, method: str, outcome: Outcome, budget: Budget) -> Result:
-    """An outcome as a result; its status follows from the true means and the proven bound, whatever the method says."""
+    """An outcome as a result; a method without a bound of its own has the trivial one."""
     bound = problem.n_selectable if outcome.upper_bound is None else outcome.upper_bound
-    objective_bound = float(bound) if outcome.objective_bound is None else outcome.objective_bound
-    status = status_of(problem, outcome.support, bound, objective_bound)
-    return Result(
-        support=outcome.support,
-        status=status,
-        upper_bound=bound,
-        objective=problem.objective(outcome.support),
-        objective_bound=objective_bound,
-        worst_margin=problem.worst_margin(outcome.support),
-        counts=tuple(int(count) for count in problem.counts(outcome.support)),
-        classes=tuple(problem.classes.tolist()),
+    return judged(
+        problem,
+        outcome.support,
+        bound,
+        float(bound) if outcome.objective_bound is None else outcome.objective_bound,
+        left_open_by=outcome.left_open_by,
+        reason=outcome.reason,
         method=method,
         seconds=budget.elapsed,
         lps=budget.lps,
         history=tuple(budget.history),
         runs=outcome.runs,
         stopped_by=budget.stopped_by,
-        reason=outcome.reason or reason_of(problem, outcome.support, status, objective_bound),
         certificate=outcome.certificate,
-        soft=problem.soft,
     )

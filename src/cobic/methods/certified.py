@@ -30,6 +30,7 @@ from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent, SoftIncumbent
 from cobic.search.repair import climb, climb_in_batches, grow, is_large, raise_margin, repair
+from cobic.search.result import LeftOpenBy
 
 
 def solve(
@@ -100,21 +101,17 @@ def solve(
         incumbent.offer(raise_margin(problem, incumbent.support, budget))
     found = incumbent.support
     support = np.zeros_like(everything) if found is None else found
-    reason, bound = _why(search.standing), search.standing.upper_bound
-    return Outcome(support, bound, reason=reason, certificate=search.certificate())
+    why, bound = _left_open_by(search.standing), search.standing.upper_bound
+    return Outcome(support, bound, left_open_by=why, certificate=search.certificate())
 
 
-def _why(standing: Standing) -> str:
-    """Why a search ended before selection and bound met; nothing if they did, or a limit ended it."""
-    missing = standing.upper_bound - standing.n_selected
-    if standing.budget.stopped_by is not None or not standing.has_selection or missing == 0:
-        return ""
-    most = f"at most {missing} more feature{'s' if missing > 1 else ''} would be possible"
+def _left_open_by(standing: Standing) -> LeftOpenBy | None:
+    """What ended a search before selection and bound met; None if they did, or it was cut short."""
+    if standing.budget.stopped_by is not None or standing.upper_bound == standing.n_selected:
+        return None
     if standing.is_close_enough:
-        return f"consistent; {most}, which is close enough (target_gap=0 goes on)"
-    if standing.is_stuck():
-        return f"consistent; {most}, and more effort has brought nothing for long (target_gap=0 goes on)"
-    return f"consistent; {most}, and the linear programs that were allowed are spent (raise max_programs)"
+        return "target gap"
+    return "patience" if standing.is_stuck() else "max_programs"
 
 
 def _amounts(problem: Problem, x: Floats) -> Beginning:
@@ -146,7 +143,10 @@ def _solve_soft(
     found = incumbent.support
     support = np.zeros_like(problem.selectable) if found is None else found
     bound = search.objective_bound
-    return Outcome(support, problem.n_selectable, bound, certificate=search.certificate())
+    why: LeftOpenBy | None = None
+    if budget.stopped_by is None and bound > incumbent.objective:
+        why = "target gap" if bound - incumbent.objective <= target_gap else "max_programs"
+    return Outcome(support, problem.n_selectable, bound, left_open_by=why, certificate=search.certificate())
 
 
 def _consistent(problem: Problem, budget: Budget, effort: Effort) -> list[Bools]:

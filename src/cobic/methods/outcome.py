@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cobic.matrix import Bools
-from cobic.search.result import Run
+from cobic.search.result import LeftOpenBy, Run
 
 
 @dataclass(frozen=True)
@@ -15,5 +15,6 @@ class Outcome:
     upper_bound: int | None = None  # a proven bound; None if the method has none of its own
     objective_bound: float | None = None  # a proven bound on the objective with soft margins
     runs: tuple[Run, ...] = ()  # one entry per restart
+    left_open_by: LeftOpenBy | None = None  # why a gap is left, where nothing cut the search short
     reason: str = ""  # a line for a person, where the judge's own would say less
     certificate: dict[str, Any] | None = None  # proof of the bound

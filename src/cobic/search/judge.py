@@ -1,15 +1,52 @@
 """The only place where a status is given: by the true means and the proven bounds."""
 
+from typing import Any
+
 import numpy as np
 
 from cobic.matrix import Bools
 from cobic.problem import Problem
-from cobic.search.result import Status
+from cobic.search.result import LeftOpenBy, Result, Status
 
 _SAME_OBJECTIVE = 1e-6  # of an objective with soft margins: prices are real numbers, and a proof of the rest never ends
 
+_LEFT_OPEN: dict[LeftOpenBy, str] = {
+    "target gap": "which is close enough (target_gap=0 goes on)",
+    "patience": "and more effort has brought nothing for long (target_gap=0 goes on)",
+    "max_programs": "and the linear programs that were allowed are spent (raise max_programs)",
+}
 
-def status_of(problem: Problem, support: Bools, upper_bound: int, objective_bound: float) -> Status:
+
+def judged(
+    problem: Problem,
+    support: Bools,
+    upper_bound: int,
+    objective_bound: float,
+    *,
+    left_open_by: LeftOpenBy | None,
+    reason: str,
+    **course: Any,
+) -> Result:
+    """A selection and what is proven of all others as a result, whatever a method or a file says of it."""
+    status = _status(problem, support, upper_bound, objective_bound)
+    left_open_by = None if status == Status.OPTIMAL else left_open_by
+    return Result(
+        support=support,
+        status=status,
+        upper_bound=upper_bound,
+        objective=problem.objective(support),
+        objective_bound=objective_bound,
+        worst_margin=problem.worst_margin(support),
+        counts=tuple(problem.counts(support).tolist()),
+        classes=tuple(problem.classes.tolist()),
+        left_open_by=left_open_by,
+        reason=reason or _reason(problem, support, status, objective_bound, left_open_by),
+        soft=problem.soft,
+        **course,
+    )
+
+
+def _status(problem: Problem, support: Bools, upper_bound: int, objective_bound: float) -> Status:
     """What follows from a selection and the proven bounds on features and objective."""
     if upper_bound == 0:
         return Status.INFEASIBLE
@@ -20,14 +57,23 @@ def status_of(problem: Problem, support: Bools, upper_bound: int, objective_boun
     return Status.OPTIMAL if objective_bound - objective <= tolerance else Status.FEASIBLE
 
 
-def reason_of(problem: Problem, support: Bools, status: Status, objective_bound: float) -> str:
+def _reason(
+    problem: Problem, support: Bools, status: Status, objective_bound: float, left_open_by: LeftOpenBy | None
+) -> str:
     """Why a selection has a status, in words."""
+    empty = np.flatnonzero(problem.feature_class_sizes == 0)
+    if empty.size:
+        return f"no feature has its largest mean in class {problem.classes[empty[0]]}, so no selection is consistent"
     if status == Status.INFEASIBLE:
         return "no selection is consistent"
     if problem.soft:
         return _soft_reason(problem, support, status, objective_bound)
     if status == Status.OPTIMAL:
         return f"consistent, and no consistent selection has more than {objective_bound:.0f} features"
+    if status == Status.FEASIBLE and left_open_by is not None:
+        missing = int(objective_bound) - int(support.sum())
+        possible = f"at most {missing} more feature{'s' if missing > 1 else ''} would be possible"
+        return f"consistent; {possible}, {_LEFT_OPEN[left_open_by]}"
     if status == Status.FEASIBLE:
         return "consistent by the true means"
     if not support.any():

@@ -4,10 +4,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+LeftOpenBy = Literal["target gap", "patience", "max_programs"]
 
 
 class Status(StrEnum):
@@ -136,6 +138,9 @@ class Result:
         The runs of a heuristic with restarts.
     stopped_by : str or None
         ``"time limit"`` or ``"interrupt"`` if the method was cut short.
+    left_open_by : str or None
+        Where a gap is left though nothing cut the search short: ``"target gap"`` if it is as small as was asked for,
+        ``"patience"`` if more effort brought nothing for long, ``"max_programs"`` if no more programs were allowed.
     reason : str
         Why the status is what it is, in one line for a person.
     certificate : dict or None
@@ -158,6 +163,7 @@ class Result:
     history: tuple[Progress, ...] = ()
     runs: tuple[Run, ...] = ()
     stopped_by: str | None = None
+    left_open_by: LeftOpenBy | None = None
     reason: str = ""
     certificate: dict[str, Any] | None = field(default=None, repr=False)
     soft: bool = False
