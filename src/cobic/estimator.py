@@ -153,7 +153,20 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Select features of the data X (n_samples, n_features), whose samples have the classes y (n_samples,)."""
+        """Select features.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data.
+        y : array-like of shape (n_samples,)
+            Class of each sample.
+
+        Returns
+        -------
+        ConsistentBiclustering
+            This estimator.
+        """
         require_choice("on_infeasible", self.on_infeasible, ("soft", "raise"))
         find_method(self.method, self.method_options or {})
         sample_names = frame_names(X, "index")
@@ -269,10 +282,18 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         return means
 
     def decision_function(self, X: Any) -> Floats:
-        """Class means (n_samples, n_classes) over the selected features: how strongly each class is expressed.
+        """Class means over the selected features: how strongly each class is expressed in a sample.
 
-        They are in the units of X, and ``-inf`` for a class without features. With two classes the mean of the second
-        minus that of the first, (n_samples,).
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) with two classes
+            The means, in the units of X; with two classes the mean of the second minus that of the first. ``-inf`` for
+            a class without features.
         """
         means = self._means(X)
         if self.classes_.size > 2:
@@ -281,17 +302,38 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         return np.nan_to_num(difference, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """For each of some new samples the class with the largest mean over its selected features."""
+        """Class with the largest mean over its selected features.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            A class label for each sample.
+        """
         largest = self._means(X).argmax(axis=1)
         predicted: NDArray[Any] = self.classes_[largest]
         return predicted
 
     def predict_proba(self, X: Any) -> Floats:
-        """Class means as weights (n_samples, n_classes) that add up to 1; not calibrated probabilities.
+        """Class means as weights that add up to 1; not calibrated probabilities.
 
         A class whose mean is larger than another's by the median margin of the training samples has e ≈ 2.7 times the
         weight of the other. For probabilities in the sense of frequencies put
         :class:`sklearn.calibration.CalibratedClassifierCV` around the estimator.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            The weights, in the order of `classes_`.
         """
         means = self._means(X)
         means /= self._typical_margin

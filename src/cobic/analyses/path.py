@@ -111,7 +111,18 @@ class Path:
         return table
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw the number of features and the cross-validated error over the margin: see :func:`cobic.plot.path`."""
+        """Draw the number of features and the cross-validated error over the margin.
+
+        Parameters
+        ----------
+        axes : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes of the number of features; those of the error share its horizontal axis.
+        """
         return draw_path(self, axes)
 
     def __repr__(self) -> str:

@@ -59,7 +59,20 @@ class Model:
 
     @classmethod
     def of(cls, problem: Problem, result: Result) -> Self:
-        """The model of a problem and its result, in which every class must have a selected feature."""
+        """Make the model of a result.
+
+        Parameters
+        ----------
+        problem : Problem
+            What was solved.
+        result : Result
+            Its answer; every class must have a selected feature.
+
+        Returns
+        -------
+        Model
+            The classifier.
+        """
         message = f"a result without selected features of every class classifies nothing: {result.reason}"
         require(all(result.counts), message)
         asked = problem_parameters(problem)
@@ -96,7 +109,20 @@ class Model:
         return matrix.products(class_mean_weights(self.support, self.feature_classes, len(self.classes)))
 
     def predict(self, X: Any, feature_names: tuple[str, ...] | None = None) -> NDArray[Any]:
-        """A class label for each new sample: that of the largest of :meth:`means`, which takes the same arguments."""
+        """Classify new samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples over the same features, in the same order.
+        feature_names : tuple of str, optional
+            Their names, compared with the model's.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            A class label for each sample.
+        """
         predicted: NDArray[Any] = np.array(self.classes)[self.means(X, feature_names).argmax(axis=1)]
         return predicted
 
@@ -121,7 +147,25 @@ class Model:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file written by :meth:`save`; `ModelError` if it is none, and nothing in it is ever executed."""
+        """Read a model file.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file written by :meth:`save`.
+
+        Returns
+        -------
+        Model
+            The classifier.
+
+        Raises
+        ------
+        InputError
+            If there is no such file.
+        ModelError
+            If it is not a model that this version understands; nothing in it is ever executed.
+        """
         with readable(Path(path)):
             try:
                 document = json.loads(Path(path).read_text(encoding="utf-8"))

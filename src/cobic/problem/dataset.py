@@ -63,7 +63,19 @@ class Dataset:
                 raise InputError(message)
 
     def problem(self, alpha: ArrayLike = 0.0, beta: ArrayLike = 1.0, **choices: Any) -> Problem:
-        """Make the :class:`cobic.Problem` of these data, whose arguments these are, with their names.
+        """Make the :class:`cobic.Problem` of these data.
+
+        Parameters
+        ----------
+        alpha, beta : float or array-like
+            Margins, as in :class:`cobic.Problem`.
+        **choices
+            Further keyword arguments of :class:`cobic.Problem`.
+
+        Returns
+        -------
+        Problem
+            With the names of these data.
 
         Examples
         --------

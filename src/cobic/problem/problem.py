@@ -250,8 +250,16 @@ class Problem:
     def objective(self, support: ArrayLike) -> float:
         """What is maximised: the number of selected features minus `slack_penalty` × Σ violations.
 
-        It is ``-inf`` for a selection that is not allowed: a class without features, a group that is broken, a feature
-        that must be in or out and is not; with hard margins, every selection that is not consistent.
+        Parameters
+        ----------
+        support : array-like of bool, shape (n_features,)
+            The selected features.
+
+        Returns
+        -------
+        float
+            ``-inf`` for a selection that is not allowed: a class without features, a group that is broken, a feature
+            that must be in or out and is not; with hard margins, every selection that is not consistent.
         """
         support = self.check_support(support)
         if not self.soft:
@@ -261,7 +269,18 @@ class Problem:
         return float(support.sum()) - self.slack_penalty * float(self.violations(support).sum())
 
     def subset(self, samples: Integers) -> "Problem":
-        """The problem of some of the samples (rows of X), whose feature classes are those of these samples alone."""
+        """The problem of some of the samples, with everything else as it is.
+
+        Parameters
+        ----------
+        samples : ndarray of int
+            Rows of X.
+
+        Returns
+        -------
+        Problem
+            Feature classes are those of these samples alone.
+        """
         names = None if self.sample_names is None else [self.sample_names[sample] for sample in samples]
         return Problem(
             self.matrix.take(samples),
@@ -291,7 +310,18 @@ class Problem:
         return objective + error + 8 * EPS * (int(support.sum()) + self.slack_penalty * violation)
 
     def with_margins(self, alpha: ArrayLike = 0.0, beta: ArrayLike = 1.0) -> Self:
-        """The same data, which are shared, with other margins; only what depends on them is computed anew."""
+        """The same data with other margins; nothing is computed anew but what depends on them.
+
+        Parameters
+        ----------
+        alpha, beta : float or array-like of shape (n_samples,)
+            The margins.
+
+        Returns
+        -------
+        Problem
+            It shares the data with this one.
+        """
         other = copy(self)
         other._set_margins(alpha, beta)
         return other
@@ -303,7 +333,18 @@ class Problem:
         self.comparisons = all_comparisons(self.labels, self.n_classes, self.alpha, self.beta, sign_aware=sign_aware)
 
     def softened(self, slack_penalty: float | Literal["auto"]) -> Self:
-        """The same problem, of shared data, with another price of violations; inf for hard margins."""
+        """The same problem with another price of violations.
+
+        Parameters
+        ----------
+        slack_penalty : float or "auto"
+            Features per unit of margin; inf for hard margins.
+
+        Returns
+        -------
+        Problem
+            It shares the data with this one.
+        """
         other = copy(self)
         other.slack_penalty = other._read_penalty(slack_penalty)
         return other
