@@ -112,6 +112,12 @@ def test_a_pickle_predicts_but_has_no_data(fitted, expression):
     assert not hasattr(loaded, "ranking_")
 
 
+def test_a_refit_ranks_anew(expression):
+    model = ConsistentBiclustering(time_limit=0.5).fit(expression.X[:, :30], expression.y)
+    assert model.ranking_.shape == (30,)
+    assert model.fit(expression.X[:, :40], expression.y).ranking_.shape == (40,)
+
+
 def test_infeasible_data_are_fitted_softly_with_a_warning_that_says_so():
     X, y = load_breast_cancer(return_X_y=True)
     X = StandardScaler().fit_transform(X)

@@ -248,6 +248,7 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         return soft, self._solve(soft, DEFAULT_METHOD, seed)  # the method that knows soft margins
 
     def _keep(self, problem: Problem, result: Result) -> None:
+        self.__dict__.pop("_ranking", None)  # of an earlier fit
         self._problem = problem
         self.result_ = result
         self.classes_ = problem.classes

@@ -253,7 +253,8 @@ def _ten_x(path: Path, values: Any, ids: list[str], notes: dict[str, list[str]],
 
 def _member(folder: Path, what: str, beside: str) -> Path:
     """The file of that name in the folder, plain or packed; rather one whose name begins as that of the matrix."""
-    for name in dict.fromkeys((unpacked_name(beside.replace("matrix.mtx", what)), what)):
+    alike = [unpacked_name(beside.replace("matrix.mtx", what))] if "matrix.mtx" in beside else []
+    for name in dict.fromkeys((*alike, what)):
         for ending in ("", *PACKED_ENDINGS):
             if (folder / (name + ending)).is_file():
                 return folder / (name + ending)
