@@ -96,6 +96,18 @@ class Arena:
         """Margins (n, c) that the features which are decided make."""
         return self.panel.problem.comparisons.margins(self._base / self.counts)
 
+    def best_pair(self, values: Values, first: Integers, second: Integers) -> tuple[int, int] | None:
+        """The two features, one of each of two lists of places, with which the worst margin of a node is largest."""
+        margins = self.base_margins + self.effects(np.flatnonzero(values == IN)).sum(axis=0)
+        others = self.effects(second).reshape(second.size, -1)
+        best, pair = -np.inf, None
+        for at, effect in zip(first.tolist(), self.effects(first), strict=True):
+            worst = (others + (margins + effect).ravel()).min(axis=1)
+            worst[second == at] = -np.inf
+            if worst.size and worst.max() > best:
+                best, pair = float(worst.max()), (at, int(second[worst.argmax()]))
+        return pair
+
     def relax(self, values: Values, near: Floats, level: float) -> PanelRelaxed | None:
         """Solve a node; `near` are losses, of which small ones make a feature part of the program. None: no solution.
 
@@ -184,6 +196,11 @@ class Arena:
     def _whole(self, duals: Floats) -> Integers:
         multipliers = np.maximum(duals[: self._sample.size], 0.0).reshape(self.panel.problem.comparisons.other.shape)
         return whole_shares(multipliers)
+
+
+def places_of(missing: Integers) -> Integers:
+    """The classes of the features that are missing, one for each."""
+    return np.repeat(np.arange(missing.size), missing)
 
 
 def whole_shares(multipliers: Floats) -> Integers:

@@ -20,13 +20,16 @@ from cobic.certified.boxes import cut_to_total
 from cobic.certified.certificate import make_panel_certificate
 from cobic.certified.fixing import FREE, IN, OUT, NodeBound, Values, node_bound
 from cobic.certified.looks import largest
-from cobic.certified.panel_relaxation import Arena, PanelRoot, error_of, root_at, whole_shares
+from cobic.certified.panel_relaxation import Arena, PanelRoot, error_of, places_of, root_at, whole_shares
 from cobic.certified.panel_swaps import PanelSwaps
-from cobic.certified.proof import Close, Fix, Multipliers, Single, SplitCount, SplitFeature, Step
+from cobic.certified.proof import All, Close, Fix, Multipliers, Single, SplitCount, SplitFeature, Step
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import PanelProblem
 from cobic.search.budget import Budget
 
+# Panels times comparisons: up to here all panels that lack two features are looked at, which takes as long as a few
+# programs do; where nothing is decided yet, up to some seconds of it.
+_LOOKED_AT, _LOOKED_AT_FIRST = 1 << 23, 1 << 31
 _SAME = 1e-7  # of a tail margin: panels that are better by less are not looked for
 _FRACTIONAL = 1e-6  # away from 0 and 1: less is the tolerance of the solver
 _CELLS = 1 << 23  # of features at hand and samples: 64 MB; with more, what is left of the counts is not split
@@ -69,7 +72,7 @@ class _Case:
     arena: Arena | None = None
     values: Values | None = None
     fixes: list[int] = field(default_factory=list)  # multipliers that decide features here
-    split: SplitCount | SplitFeature | Single | None = None
+    split: SplitCount | SplitFeature | Single | All | None = None
     children: list["_Case"] = field(default_factory=list)
 
     @property
@@ -253,6 +256,8 @@ class PanelSearch:
         bound = arena.bound(whole, values, self.incumbent.level)
         if self._decide(case, bound, case.cut):
             return
+        if self._look_at_all(case):
+            return
         relaxed = arena.relax(values, bound.losses, self.incumbent.level)
         if relaxed is None:
             if self._budget.exhausted():
@@ -270,6 +275,27 @@ class PanelSearch:
             self._settle_by_hand(case)
         else:
             self._split_node(case, int(away.argmax()))
+
+    def _look_at_all(self, case: _Case) -> bool:
+        """Look at every panel that is left, if the worst margin counts, two features are missing, and it is quick."""
+        arena, values = case.arena, case.values
+        assert arena is not None
+        assert values is not None
+        missing = arena.missing(values)
+        if self._panel.caps is not None or (missing < 0).any() or missing.sum() != 2:
+            return False
+        first, second = (np.flatnonzero((values == FREE) & (arena.classes == cls)) for cls in places_of(missing))
+        cells = first.size * second.size * self._problem.comparisons.other.size
+        if cells > (_LOOKED_AT_FIRST if self._panel.total == 2 else _LOOKED_AT):
+            return False
+        pair = arena.best_pair(values, first, second)
+        if pair is not None:
+            support = arena.fixed_in.copy()
+            support[arena.features[(values == IN)]] = support[arena.features[list(pair)]] = True
+            self.incumbent.offer(support)
+        case.split = All()
+        self._settled = max(self._settled, self.incumbent.level)
+        return True
 
     def _decide(self, case: _Case, bound: NodeBound, place: int) -> bool:
         """Take what multipliers say about a node: its bound, and features that are decided. Is nothing better left?"""

@@ -159,6 +159,9 @@ class Proof:
             case ["selection"]:
                 self._require_inconsistent(state)
                 return []
+            case ["all"]:
+                self._require_all_below(state)
+                return []
             case ["count", cls, at] if type(cls) is int and type(at) is int:
                 require(0 <= cls < state.low.size, "a split names no class")
                 first, second = state.high.copy(), state.low.copy()
@@ -338,6 +341,33 @@ class Proof:
             inside.append(members[forced & chosen])
             out.append(members[forced & ~chosen])
         return np.concatenate(inside), np.concatenate(out)
+
+    def _require_all_below(self, state: _State) -> None:
+        """At most two features are missing: no panel that has them has a worst margin above the bound."""
+        problem, panel = self._problem, self._panel
+        require(panel is not None and panel.caps is None, "only panels by their worst margin are looked at one by one")
+        missing = state.low - state.n_in
+        if state.void or state.empty or (missing < 0).any():
+            return
+        wanted, of = np.repeat(np.arange(missing.size), missing), problem.feature_classes[state.free]
+        require(state.one_count and wanted.size <= 2, "more than two features are missing where all are looked at")
+        first, last = (wanted[0], wanted[-1]) if wanted.size else (0, 0)
+        columns = problem.columns(state.free[of == last]) if wanted.size else np.zeros((problem.n_samples, 1))
+        one = problem.columns(state.free[of == first]) if wanted.size == 2 else np.zeros((problem.n_samples, 1))
+        limit = self._level - float(problem.margin_errors.max())
+        for place, column in enumerate(one.T):
+            sums = state.sums.copy()
+            sums[:, first] += column
+            among = columns[:, place + 1 :] if wanted.size == 2 and first == last else columns
+            worst = np.full(among.shape[1], np.inf)
+            for sample, own in enumerate(problem.labels):
+                means = np.repeat(sums[sample][:, None], among.shape[1], axis=1)
+                means[last] += among[sample]
+                means /= state.low[:, None]
+                asked = problem.comparisons
+                for compared, factor in zip(asked.other[sample], asked.factor[sample], strict=True):
+                    np.minimum(worst, means[own] - factor * means[compared], out=worst)
+            require(bool((worst <= limit).all()), "a panel among all that are looked at exceeds the bound")
 
     def _require_inconsistent(self, state: _State) -> None:
         """The counts leave one selection; it is not consistent in exact arithmetic, or its objective is in bounds."""
