@@ -88,7 +88,7 @@ class Brancher:
         return counts
 
     def least_excluded(self, total: int, finest: int, *, or_more: bool) -> int:
-        """The smallest total below a given one that the multipliers at hand exclude, with all above it, by some steps."""
+        """The smallest total below a given one that multipliers exclude, with all above it; by steps."""
         least, step = int(self.least.sum()), finest
         while total - step >= least and self._excludes(total - step, or_more=or_more):
             total, step = total - step, 2 * step

@@ -106,9 +106,11 @@ class PanelSearch:
         weights = self._panel.weights / self._panel.weights.sum()
         start = whole_shares(everywhere * weights[:, None])
         shares = np.full(self._panel.low.size, 1.0 / self._panel.low.size)
-        cut = Cut(self._problem, start, self._nearest(self._panel.low, self._panel.high, shares))
+        counts = self._nearest(self._panel.low, self._panel.high, shares)
+        cut = Cut(self._problem, start, counts)
         self._root = _Case(self._panel.low, self._panel.high, np.inf, self._record(cut.multipliers, cut.slope))
         self._cuts[self._root.cut] = cut
+        self._offer_best(cut, counts)
         self._bound_box(self._root)
         self._push(self._root)
         while self._heap and not self._budget.exhausted():
@@ -120,6 +122,14 @@ class PanelSearch:
                 self._push(case)
                 break
         self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
+
+    def _offer_best(self, cut: Cut, counts: Integers) -> None:
+        """Have some panel at once: the features with the best scores."""
+        support = self._problem.required.copy()
+        for members, n in zip(self._problem.features_of_class, counts - self._problem.required_sizes, strict=True):
+            free = members[~self._problem.required[members]]
+            support[free[largest(cut.scores[free], int(n))]] = True
+        self.incumbent.offer(support)
 
     def certificate(self) -> dict[str, Any]:
         """The proof of the present bound."""
@@ -213,7 +223,7 @@ class PanelSearch:
 
     def _rounded(self, arena: Arena, x: Floats, values: Values) -> Bools:
         """The panel that holds the largest shares of a fractional one."""
-        chosen = values == IN
+        chosen: Bools = values == IN
         for cls, wanted in enumerate(arena.missing(values)):
             free = np.flatnonzero((values == FREE) & (arena.classes == cls))
             chosen[free[largest(x[free], int(wanted))]] = True
