@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from scipy import sparse
 
 import cobic
 from cobic.certified.panel_search import PanelSearch
+from cobic.cli import main
 from cobic.problem import PanelProblem
 from cobic.problem.identity import checksum
 from cobic.search.budget import Budget
@@ -99,7 +101,7 @@ def test_the_best_of_all_panels(case):
     assert not cobic.verify(panel, {**forged, "checksum": checksum(forged)}).ok
 
 
-DATA = cobic.datasets.make_expression(n_features=40, seed=3)
+DATA = cobic.datasets.make_expression(n_features=60, seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +116,7 @@ def test_the_answer_says_what_was_found(found):
     assert found.worst_margin == found.problem.problem.worst_margin(found.support)
     assert [event.objective for event in found.history][-1] == found.tail_margin
     assert found.model.predict(DATA.X).tolist() == found.problem.problem.classes[_read_back(found)].tolist()
-    assert "4 of 40 features" in repr(found)
+    assert "4 of 60 features" in repr(found)
 
 
 def _read_back(found):
@@ -141,14 +143,14 @@ def test_a_problem_in_place_of_data(found):
     with pytest.raises(ValueError, match="slack_penalty is given"):
         cobic.panel(cobic.Problem(DATA.X, DATA.y, slack_penalty=1.0), size=4)
     with pytest.raises(ValueError, match="groups are given"):
-        cobic.panel(cobic.Problem(DATA.X, DATA.y, groups=[0, 0, *[None] * 38]), size=4)
+        cobic.panel(cobic.Problem(DATA.X, DATA.y, groups=[0, 0, *[None] * 58]), size=4)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ({"size": 1}, "size is 1: give a whole number from 2"),
-        ({"size": 41}, "to 40, or the number of each class"),
+        ({"size": 61}, "to 60, or the number of each class"),
         ({"size": {"A": 2}}, "give a number for each of A, B"),
         ({"size": {"A": 0, "B": 2}}, "size of A is 0: give a whole number from 1"),
         ({"size": 2.0}, "size is 2.0"),
@@ -178,13 +180,15 @@ def test_a_certificate_of_another_question_is_refused(found):
 
 
 def test_forged_proofs_are_refused(found):
-    """Every single step is needed: without it, or with other multipliers, the proof does not hold."""
+    """Without a split or an end, or with a better bound, the proof does not hold; what only decides features may go."""
     proof = found.certificate
     assert cobic.verify(found.problem, proof).ok
-    forgeries = [{**proof, "tree": [*proof["tree"][:at], *proof["tree"][at + 1 :]]} for at in range(len(proof["tree"]))]
-    halved = [[[place, max(value >> 40, 1)] for place, value in cut] for cut in proof["multipliers"]]
-    forgeries += [{**proof, "multipliers": halved}, {**proof, "selected": proof["selected"][1:]}]
-    forgeries += [{**proof, "upper_bound": 5}, {**proof, "objective_bound": found.tail_margin * 0.999}]
+    needed = [at for at, step in enumerate(proof["tree"]) if step[0] != "fix"]
+    assert len(needed) > 2
+    some = needed[:: 1 + len(needed) // 20]
+    forgeries = [{**proof, "tree": [*proof["tree"][:at], *proof["tree"][at + 1 :]]} for at in some]
+    forgeries += [{**proof, "selected": proof["selected"][1:]}, {**proof, "upper_bound": 5}]
+    forgeries += [{**proof, "objective_bound": found.tail_margin - 1e-3 * abs(found.tail_margin)}]
     for forged in forgeries:
         assert not cobic.verify(found.problem, {**forged, "checksum": checksum(forged)}).ok
 
@@ -203,3 +207,38 @@ def test_no_time_leaves_a_panel_or_says_so():
     assert short.stopped_by == "time limit"
     assert short.status in ("unknown", "feasible")
     assert cobic.verify(short.problem, short.certificate).ok
+
+
+def table(folder):
+    frame = pd.DataFrame(np.asarray(DATA.X)[:, :40], columns=[f"g{i}" for i in range(40)])
+    frame.insert(0, "class", DATA.y)
+    frame.to_csv(folder / "data.csv", index=False)
+    return str(folder / "data.csv")
+
+
+def test_the_command_line(tmp_path, capsys):
+    data = [table(tmp_path), "--labels", "class"]
+    assert main(["panel", *data, "--size", "A=1,B=2", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    keys = "features counts tail_margin worst_margin bound gap status seconds n_features n_samples classes"
+    assert list(document) == keys.split()
+    assert document["counts"] == [1, 2]
+    assert document["status"] == "optimal"
+    out = tmp_path / "answer"
+    assert main(["panel", *data, "--size", "A=1,B=2", "--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "Proven optimal" in told
+    assert pd.read_csv(out / "panel.csv")["feature"].tolist() == document["features"]
+    assert main(["verify", str(out / "certificate.json"), *data]) == 0
+    assert "no panel of 1 + 2 features has a tail margin above" in capsys.readouterr().out
+    assert main(["classify", str(out / "model.json"), *data, "--json"]) == 0
+    other = json.loads((out / "certificate.json").read_text())
+    other["objective_bound"] *= 0.9
+    (out / "certificate.json").write_text(json.dumps({**other, "checksum": checksum(other)}))
+    assert main(["verify", str(out / "certificate.json"), *data]) == 4
+
+
+@pytest.mark.parametrize("size", ["x", "A=1", "A=,B=1", "1", "A=1,B=200"])
+def test_a_bad_size_on_the_command_line_is_one_line(tmp_path, capsys, size):
+    assert main(["panel", table(tmp_path), "--labels", "class", "--size", size]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

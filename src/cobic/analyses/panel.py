@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from cobic.answer.model import Model
@@ -70,11 +71,17 @@ class Panel:
     @property
     def features(self) -> tuple[Any, ...]:
         """The features by name, or by index where they have none, class by class, those that differ most first."""
-        base = self.problem.problem
-        chosen = np.flatnonzero(self.support)
-        order = np.lexsort((chosen, -base.leads[chosen], base.feature_classes[chosen]))
-        names = base.feature_names
-        return tuple(int(at) if names is None else names[at] for at in chosen[order])
+        return tuple(self.table["feature"].tolist())
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The features in that order: name, class, mean in each class, and by how much the largest mean leads."""
+        base, chosen = self.problem.problem, np.flatnonzero(self.support)
+        order = chosen[np.lexsort((chosen, -base.leads[chosen], base.feature_classes[chosen]))]
+        means = {f"mean in {cls}": base.class_means[place, order] for place, cls in enumerate(self.classes)}
+        classes = [str(self.classes[cls]) for cls in base.feature_classes[order]]
+        names = order if base.feature_names is None else [base.feature_names[at] for at in order]
+        return pd.DataFrame({"feature": names, "class": classes, **means, "lead": base.leads[order]})
 
     @property
     def gap(self) -> float:

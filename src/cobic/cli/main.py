@@ -23,6 +23,7 @@ COMMANDS = {
     "demo": "see it work on built-in data",
     "inspect": "show what is understood of a file, and the command to run next",
     "select": "select features from a table",
+    "panel": "choose a given number of features that separate the classes best",
     "report": "show an answer as a page: heatmap, margins, table, new samples, path",
     "classify": "classify new samples by a model",
     "verify": "check a certificate against the data",

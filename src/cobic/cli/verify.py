@@ -14,12 +14,13 @@ from cobic.cli import common
 from cobic.cli.main import EXIT_DOES_NOT_CHECK
 from cobic.errors import InputError
 from cobic.io.source import readable
+from cobic.problem import PanelProblem
 from cobic.problem.identity import problem_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("certificate", metavar="CERTIFICATE", help="certificate.json of `cobic select --out`")
+    parser.add_argument("certificate", metavar="CERTIFICATE", help="certificate.json of `cobic select` or `panel`")
     common.add_table_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -35,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     data.problem()  # complains about the data themselves, if there is something to complain about
     try:
         parameters = certificate["problem"]
-        problem = data.problem(**problem_arguments(parameters, len(data.feature_names)))
+        stated = data.problem(**problem_arguments(parameters, len(data.feature_names)))
+        problem = PanelProblem.stated(stated, parameters) if "panel" in parameters else stated
     except (InputError, KeyError, TypeError, ValueError, IndexError, OverflowError):
         print(f"{arguments.certificate} does not hold: it does not say which problem it is about")
         return EXIT_DOES_NOT_CHECK
@@ -63,6 +65,10 @@ def _read(path: Path) -> dict[str, Any]:
 def _margins(parameters: dict[str, Any]) -> str:
     shown = {name: value if isinstance(value, (int, float)) else "one per sample" for name, value in parameters.items()}
     asked = f"alpha {shown['alpha']}, beta {shown['beta']}"
+    if "panel" in parameters:
+        panel = parameters["panel"]
+        weights = panel["weights"] if isinstance(panel["weights"], str) else "given"
+        asked = f"panels with tail {panel['tail']:g}, {weights} weights, beta {shown['beta']}"
     if parameters["slack_penalty"] is not None:
         asked += f", slack penalty {parameters['slack_penalty']:.6g}"
     usual = {"ties": "first", "beta_rule": "published"}

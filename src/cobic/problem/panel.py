@@ -128,6 +128,14 @@ class PanelProblem:
         panel = {"total": self.total, "counts": given, "tail": self.tail, "weights": weights}
         return {**problem_parameters(self.problem), "panel": panel}
 
+    @classmethod
+    def stated(cls, problem: Problem, parameters: Mapping[str, Any]) -> "PanelProblem":
+        """The problem that the parameters of a certificate state."""
+        panel = parameters["panel"]
+        given = panel["counts"]
+        size = panel["total"] if given is None else dict(zip(problem.classes.tolist(), given, strict=True))
+        return cls(problem, size, tail=panel["tail"], weights=panel["weights"])
+
     def check_support(self, support: ArrayLike) -> Bools:
         """Return a selection as a boolean mask over the features, or raise `InputError`."""
         return self.problem.check_support(support)
