@@ -13,9 +13,7 @@ from cobic.matrix.base import Floats, Matrix
 from cobic.matrix.chunked import ChunkedMatrix
 from cobic.matrix.dense import DenseMatrix
 from cobic.matrix.sparse import SparseMatrix
-from cobic.matrix.stored import RowsOfSparse, StoredArray, StoredSparse, TurnedRows
-
-_STORED = (StoredArray, StoredSparse, RowsOfSparse, TurnedRows)
+from cobic.matrix.stored import StoredArray, StoredSparse
 
 
 def as_matrix(X: Any) -> Matrix:
@@ -38,7 +36,7 @@ def as_matrix(X: Any) -> Matrix:
 
 def stays_where_it_is(X: Any) -> bool:
     """Tell whether X is on disk, in chunks, or a matrix already, so that nobody may turn it into an array."""
-    return isinstance(X, (Matrix, *_STORED, np.memmap)) or _library(X) is not None
+    return isinstance(X, (Matrix, StoredArray, StoredSparse, np.memmap)) or _library(X) is not None
 
 
 @singledispatch
@@ -47,49 +45,36 @@ def _wrap(X: Any) -> Matrix:
     if library is not None:
         return _OF_LIBRARY[library](X)
     to_numpy = getattr(X, "to_numpy", None)  # pandas and polars frames
-    array = to_numpy() if to_numpy is not None else np.asarray(X)
-    return _wrap_array(array)
+    return _wrap_array(to_numpy() if to_numpy is not None else np.asarray(X))
 
 
 @_wrap.register
 def _wrap_array(array: np.ndarray) -> Matrix:
     _require_table(array.ndim)
-    if array.dtype.kind not in "biuf":
-        array = _numbers(array)
-    return DenseMatrix(array)
+    return DenseMatrix(_numbers(array) if array.dtype.kind in "OUS" else _real(array))
 
 
 @_wrap.register(np.memmap)
 def _wrap_memory_map(array: Any) -> Matrix:
-    _require_table(array.ndim)
-    _require_numbers(array.dtype)
-    return DenseMatrix(StoredArray(array, "in a memory map"))
-
-
-@_wrap.register(StoredArray)
-def _wrap_stored(array: StoredArray) -> Matrix:
-    _require_numbers(array.dtype)
-    return DenseMatrix(array)
-
-
-@_wrap.register(StoredSparse)
-@_wrap.register(RowsOfSparse)
-def _wrap_stored_sparse(array: Any) -> Matrix:
-    _require_sparse_numbers(array.dtype)
-    return SparseMatrix(array)
+    return _wrap_file(array, "in a memory map")
 
 
 @_wrap.register
-def _wrap_turned(array: TurnedRows) -> Matrix:
-    raise array.refusal()
+def _wrap_stored(array: StoredArray) -> Matrix:
+    return DenseMatrix(_real(array))
+
+
+@_wrap.register
+def _wrap_stored_sparse(array: StoredSparse) -> Matrix:
+    array.require_rows()
+    return SparseMatrix(_real_entries(array))
 
 
 @_wrap.register(sp.spmatrix)
 @_wrap.register(sp.sparray)
 def _wrap_sparse(array: Any) -> Matrix:
     _require_table(array.ndim)
-    _require_sparse_numbers(array.dtype)
-    return SparseMatrix(array if array.format in ("csr", "csc") else array.tocsr())
+    return SparseMatrix(_real_entries(array if array.format in ("csr", "csc") else array.tocsr()))
 
 
 def _library(X: Any) -> str | None:
@@ -122,10 +107,7 @@ def _wrap_backed(X: Any) -> Matrix:
     if group is None:
         message = f"X is of type {type(X).__name__}: give its table of numbers, such as adata.X"
         raise InputError(message)
-    words = "in an HDF5 file" if _library(group) == "h5py" else "in a Zarr store"
-    if words == "in an HDF5 file" and not group:
-        return _wrap_hdf(group)
-    return _wrap_stored_sparse(stored_sparse(group, words))
+    return _wrap_hdf(group) if _library(group) == "h5py" else _wrap_zarr(group)
 
 
 def stored_sparse(group: Any, words: str) -> StoredSparse:
@@ -137,7 +119,7 @@ def stored_sparse(group: Any, words: str) -> StoredSparse:
     if form not in ("csr", "csc") or len(shape) != 2:
         message = f"X is a group {words}, but no csr or csc matrix as anndata writes it: give the array in it"
         raise InputError(message)
-    return StoredSparse(group, "csr" if form == "csr" else "csc", (int(shape[0]), int(shape[1])), words)
+    return StoredSparse(group, "csr" if form == "csr" else "csc", shape, words)
 
 
 def _wrap_dask(X: Any) -> Matrix:
@@ -145,8 +127,7 @@ def _wrap_dask(X: Any) -> Matrix:
     if any(size != size for size in X.shape):
         message = "X is a dask array of chunks of unknown size: call X.compute_chunk_sizes() first"
         raise InputError(message)
-    _require_numbers(X.dtype)
-    return ChunkedMatrix(X)
+    return ChunkedMatrix(_real(X))
 
 
 _OF_LIBRARY: dict[str, Callable[[Any], Matrix]] = {
@@ -163,28 +144,27 @@ def _require_table(ndim: int) -> None:
         raise InputError(message)
 
 
-def _require_numbers(dtype: Any) -> None:
-    if np.dtype(dtype).kind not in "biuf":
-        message = f"X has numbers of type {dtype}, not real numbers"
+def _real(array: Any) -> Any:
+    if np.dtype(array.dtype).kind not in "biuf":
+        message = f"X has numbers of type {array.dtype}, not real numbers"
         raise InputError(message)
+    return array
 
 
-def _require_sparse_numbers(dtype: Any) -> None:
-    if dtype.kind not in "biuf":
-        message = f"X is a sparse matrix of {dtype}, not of real numbers"
+def _real_entries(array: Any) -> Any:
+    if array.dtype.kind not in "biuf":
+        message = f"X is a sparse matrix of {array.dtype}, not of real numbers"
         raise InputError(message)
+    return array
 
 
 def _numbers(array: NDArray[Any]) -> Floats:
-    if array.dtype.kind in "OUS":
-        try:
-            return array.astype(np.float64)
-        except (TypeError, ValueError):
-            row, column = next(cell for cell in np.ndindex(*array.shape) if not _is_number(array[cell]))
-            message = f"X[{row}, {column}] is {array[row, column]!r}, not a number: leave text columns out of X"
-            raise InputError(message) from None
-    _require_numbers(array.dtype)
-    raise AssertionError  # pragma: no cover
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        row, column = next(cell for cell in np.ndindex(*array.shape) if not _is_number(array[cell]))
+        message = f"X[{row}, {column}] is {array[row, column]!r}, not a number: leave text columns out of X"
+        raise InputError(message) from None
 
 
 def _is_number(cell: Any) -> bool:

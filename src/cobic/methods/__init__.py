@@ -10,7 +10,7 @@ import numpy as np
 from cobic.certified.certificate import make_certificate
 from cobic.checks import require_whole
 from cobic.errors import InputError
-from cobic.matrix.threads import fitting_threads
+from cobic.matrix.pool import fitting_threads
 from cobic.methods import bilevel_vns, certified, fixed_point, milp, sequential_binary, sequential_lp
 from cobic.methods.memory import warn_if_too_large
 from cobic.methods.outcome import Outcome
@@ -110,7 +110,7 @@ def solve(
         message = f"method {method!r} knows no soft margins: leave slack_penalty at inf, or use method {able}"
         raise InputError(message)
     rng = np.random.default_rng(require_whole("seed", seed, 0))
-    with Budget(time_limit, on_progress, problem.n_selectable) as budget, fitting_threads(problem.matrix):
+    with Budget(time_limit, on_progress, problem.n_selectable) as budget, fitting_threads(problem.matrix.shape):
         empty = np.flatnonzero(problem.feature_class_sizes == 0)
         if empty.size:
             outcome = _without_features(problem, str(problem.classes[empty[0]]))

@@ -16,7 +16,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
 from cobic.errors import UnfinishedError
-from cobic.matrix.threads import one_thread
+from cobic.matrix.pool import one_blas_thread
 
 Key = TypeVar("Key")
 Answer = TypeVar("Answer")
@@ -111,5 +111,5 @@ def _deaf() -> Iterator[None]:
 
 def _in_worker(function: Callable[..., Any], shared: _Shared, key: Any, task: tuple[Any, ...]) -> tuple[Any, Any]:
     """Do one task; more threads than this one would only wait for those of the other workers."""
-    with one_thread():
+    with one_blas_thread():
         return key, function(shared.value, *task)
