@@ -47,12 +47,8 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem
-        What to solve; every class has features.
-    budget : Budget
-        When to stop.
-    rng : numpy.random.Generator
-        Not used: the method is deterministic as far as its programs end in time.
+    problem, budget, rng : Problem, Budget, numpy.random.Generator
+        What to solve, and when to stop; nothing is random here, but programs may end in time or not.
     max_iterations : int, default=20
         Largest number of 0-1 programs.
     program_seconds : float, default=10.0

@@ -45,12 +45,8 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem
-        What to solve; every class has features.
-    budget : Budget
-        When to stop.
-    rng : numpy.random.Generator
-        Not used: the method is deterministic.
+    problem, budget, rng : Problem, Budget, numpy.random.Generator
+        What to solve, and when to stop; nothing is random here.
     max_iterations : int, default=100
         Largest number of linear programs.
 
