@@ -111,12 +111,15 @@ def solve(
         raise InputError(message)
     rng = np.random.default_rng(require_whole("seed", seed, 0))
     with Budget(time_limit, on_progress, problem.n_selectable) as budget, fitting_threads(problem.matrix.shape):
-        empty = np.flatnonzero(problem.feature_class_sizes == 0)
-        if empty.size:
-            outcome = _without_features(problem, str(problem.classes[empty[0]]))
-        else:
-            outcome = chosen.solve(problem, budget, rng, **options)
+        empty = class_without_features(problem)
+        outcome = chosen.solve(problem, budget, rng, **options) if empty is None else _nothing(problem, empty)
     return _judge(problem, method, outcome, budget)
+
+
+def class_without_features(problem: Problem) -> str | None:
+    """The first class that no feature may be selected of."""
+    empty = np.flatnonzero(problem.feature_class_sizes == 0)
+    return str(problem.classes[empty[0]]) if empty.size else None
 
 
 def find_method(name: str, options: Iterable[str] = ()) -> Method:
@@ -145,7 +148,7 @@ def require_bearable(problem: Problem) -> None:
         raise InputError(message)
 
 
-def _without_features(problem: Problem, cls: str) -> Outcome:
+def _nothing(problem: Problem, cls: str) -> Outcome:
     nothing = np.zeros(problem.n_features, dtype=np.bool_)
     reason = f"no feature has its largest mean in class {cls}, so no selection is consistent"
     return Outcome(nothing, upper_bound=0, reason=reason, certificate=make_certificate(problem, None, 0, [], []))

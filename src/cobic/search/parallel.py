@@ -47,13 +47,7 @@ def runs_alone(n_jobs: int | None) -> bool:
 def side_by_side(
     function: Callable[..., Answer], shared: Any, tasks: Mapping[Key, tuple[Any, ...]], n_jobs: int | None
 ) -> Iterator[tuple[Key, Answer]]:
-    """Call ``function(shared, *task)`` for each task, as many at a time as there are workers.
-
-    Examples
-    --------
-    >>> sorted(side_by_side(pow, 2, {"a": (3,), "b": (5,)}, n_jobs=1))
-    [('a', 8), ('b', 32)]
-    """
+    """Call ``function(shared, *task)`` for each task, as many at a time as there are workers; answers as they come."""
     if runs_alone(n_jobs):
         yield from ((key, function(shared, *task)) for key, task in tasks.items())
         return

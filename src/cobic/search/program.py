@@ -21,11 +21,12 @@ class Entries:
     @classmethod
     def joined(cls, parts: Sequence["Entries"]) -> "Entries":
         """All entries of several parts."""
-        return cls(
-            np.concatenate([part.rows for part in parts]),
-            np.concatenate([part.columns for part in parts]),
-            np.concatenate([part.values for part in parts]),
-        )
+        names = ("rows", "columns", "values")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    def moved(self, down: int) -> "Entries":
+        """The same, so many rows further down."""
+        return Entries(self.rows + down, self.columns, self.values)
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,8 @@ class LinearProgram:
 
     def with_rows(self, added: Entries, lower: Floats, upper: Floats) -> "LinearProgram":
         """The same program with further rows below those it has; `added` counts them from 0."""
-        moved = Entries(added.rows + self.n_rows, added.columns, added.values)
         return LinearProgram.of_entries(
-            Entries.joined([self.entries, moved]),
+            Entries.joined([self.entries, added.moved(self.n_rows)]),
             self.gain,
             lower=self.lower,
             upper=self.upper,
@@ -87,8 +87,7 @@ class LinearProgram:
         """What no solution's gain exceeds, by weak duality: it holds for any multipliers, good ones make it tight."""
         usable = np.where(duals > 0, np.isfinite(self.row_lower), np.isfinite(self.row_upper))
         duals = np.where(usable, duals, 0.0)
-        entries = self.entries
-        pull = np.bincount(entries.columns, self.values * duals[entries.rows], minlength=self.n_columns)
+        pull = np.bincount(self.entries.columns, self.values * duals[self.rows], minlength=self.n_columns)
         reduced = self.gain + pull
         used, moving = np.flatnonzero(duals), np.flatnonzero(reduced)  # 0 × ∞ is 0 here
         at_rows = np.where(duals > 0, self.row_lower, self.row_upper)
