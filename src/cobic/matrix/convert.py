@@ -1,7 +1,6 @@
 """From whatever a user has to a matrix, without importing the libraries that it may be of."""
 
 from collections.abc import Callable
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,12 @@ from cobic.matrix.dense import DenseMatrix
 from cobic.matrix.sparse import SparseMatrix
 from cobic.matrix.stored import StoredArray, StoredSparse
 
+_NOT_REAL = "X has numbers of type {}, not real numbers"
+_NOT_REAL_ENTRIES = "X is a sparse matrix of {}, not of real numbers"
+
 
 def as_matrix(X: Any) -> Matrix:
-    """Look at X as a :class:`Matrix`, without copying it where that can be avoided.
-
-    Examples
-    --------
-    >>> as_matrix([[1, 2], [3, 4]]).shape
-    (2, 2)
-    """
+    """Look at X as a :class:`Matrix`, without copying it where that can be avoided."""
     if isinstance(X, Matrix):
         return X
     matrix = _wrap(X)
@@ -39,42 +35,25 @@ def stays_where_it_is(X: Any) -> bool:
     return isinstance(X, (Matrix, StoredArray, StoredSparse, np.memmap)) or _library(X) is not None
 
 
-@singledispatch
 def _wrap(X: Any) -> Matrix:
-    library = _library(X)
+    if isinstance(X, np.memmap):
+        return _wrap_file(X, "in a memory map")
+    if isinstance(X, StoredArray):
+        return DenseMatrix(_real(X))
+    if isinstance(X, StoredSparse):
+        X.require_rows()
+        return SparseMatrix(_real(X, _NOT_REAL_ENTRIES))
+    if isinstance(X, (sp.spmatrix, sp.sparray)):
+        sparse: Any = X
+        _require_table(sparse.ndim)
+        return SparseMatrix(_real(sparse if sparse.format in ("csr", "csc") else sparse.tocsr(), _NOT_REAL_ENTRIES))
+    library = None if isinstance(X, np.ndarray) else _library(X)
     if library is not None:
         return _OF_LIBRARY[library](X)
     to_numpy = getattr(X, "to_numpy", None)  # pandas and polars frames
-    return _wrap_array(to_numpy() if to_numpy is not None else np.asarray(X))
-
-
-@_wrap.register
-def _wrap_array(array: np.ndarray) -> Matrix:
+    array = to_numpy() if to_numpy is not None else np.asarray(X)
     _require_table(array.ndim)
     return DenseMatrix(_numbers(array) if array.dtype.kind in "OUS" else _real(array))
-
-
-@_wrap.register(np.memmap)
-def _wrap_memory_map(array: Any) -> Matrix:
-    return _wrap_file(array, "in a memory map")
-
-
-@_wrap.register
-def _wrap_stored(array: StoredArray) -> Matrix:
-    return DenseMatrix(_real(array))
-
-
-@_wrap.register
-def _wrap_stored_sparse(array: StoredSparse) -> Matrix:
-    array.require_rows()
-    return SparseMatrix(_real_entries(array))
-
-
-@_wrap.register(sp.spmatrix)
-@_wrap.register(sp.sparray)
-def _wrap_sparse(array: Any) -> Matrix:
-    _require_table(array.ndim)
-    return SparseMatrix(_real_entries(array if array.format in ("csr", "csc") else array.tocsr()))
 
 
 def _library(X: Any) -> str | None:
@@ -90,15 +69,11 @@ def _wrap_hdf(X: Any) -> Matrix:
     return _wrap_file(X, "in an HDF5 file")
 
 
-def _wrap_zarr(X: Any) -> Matrix:
-    return _wrap_file(X, "in a Zarr store")
-
-
 def _wrap_file(X: Any, words: str) -> Matrix:
     if not hasattr(X, "dtype"):
-        return _wrap_stored_sparse(stored_sparse(X, words))
+        return _wrap(stored_sparse(X, words))
     _require_table(len(X.shape))
-    return _wrap_stored(StoredArray(X, words))
+    return _wrap(StoredArray(X, words))
 
 
 def _wrap_backed(X: Any) -> Matrix:
@@ -107,7 +82,7 @@ def _wrap_backed(X: Any) -> Matrix:
     if group is None:
         message = f"X is of type {type(X).__name__}: give its table of numbers, such as adata.X"
         raise InputError(message)
-    return _wrap_hdf(group) if _library(group) == "h5py" else _wrap_zarr(group)
+    return _wrap(group)
 
 
 def stored_sparse(group: Any, words: str) -> StoredSparse:
@@ -134,7 +109,7 @@ _OF_LIBRARY: dict[str, Callable[[Any], Matrix]] = {
     "anndata": _wrap_backed,
     "dask": _wrap_dask,
     "h5py": _wrap_hdf,
-    "zarr": _wrap_zarr,
+    "zarr": lambda X: _wrap_file(X, "in a Zarr store"),
 }
 
 
@@ -144,17 +119,9 @@ def _require_table(ndim: int) -> None:
         raise InputError(message)
 
 
-def _real(array: Any) -> Any:
+def _real(array: Any, refusal: str = _NOT_REAL) -> Any:
     if np.dtype(array.dtype).kind not in "biuf":
-        message = f"X has numbers of type {array.dtype}, not real numbers"
-        raise InputError(message)
-    return array
-
-
-def _real_entries(array: Any) -> Any:
-    if array.dtype.kind not in "biuf":
-        message = f"X is a sparse matrix of {array.dtype}, not of real numbers"
-        raise InputError(message)
+        raise InputError(refusal.format(array.dtype))
     return array
 
 

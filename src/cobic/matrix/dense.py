@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cobic.matrix.base import Bits, Bools, Floats, Integers, Matrix, NotFinite, Survey, bits_of
+from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, bits_of
 from cobic.matrix.grid import Tile, tile_shape, tiles
 from cobic.matrix.parts import MatrixInParts
 from cobic.matrix.pool import Room
@@ -92,7 +92,8 @@ class DenseMatrix(MatrixInParts):
 
     @staticmethod
     def _survey_of(values: Floats, bit_weights: Bits | None) -> Survey:
-        row_peaks, column_peaks = (np.maximum(values.max(axis=axis), -values.min(axis=axis)) for axis in (1, 0))
+        row_peaks = np.maximum(values.max(axis=1, initial=0.0), -values.min(axis=1, initial=0.0))
+        column_peaks = np.maximum(values.max(axis=0, initial=0.0), -values.min(axis=0, initial=0.0))
         none = np.zeros(0, dtype=np.uint64)
         bits = none if bit_weights is None else DenseMatrix._fingerprints_of(values, bit_weights)
         return Survey(row_peaks, column_peaks, bits, _first_not_finite(values, row_peaks))
@@ -101,12 +102,6 @@ class DenseMatrix(MatrixInParts):
     def _fingerprints_of(values: Floats, bit_weights: Bits) -> Bits:
         total: Bits = (bits_of(values) * bit_weights[:, None]).sum(axis=0, dtype=np.uint64)
         return total
-
-    @staticmethod
-    def _row_peaks_of(values: Floats, features: Bools) -> Floats:
-        some = values[:, features]
-        peaks: Floats = np.maximum(some.max(axis=1, initial=0.0), -some.min(axis=1, initial=0.0))
-        return peaks
 
 
 def _canonical(values: NDArray[Any], room: Room | None) -> Floats:

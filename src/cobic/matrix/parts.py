@@ -53,11 +53,6 @@ class MatrixInParts(Matrix):
     def _fingerprints_of(values: Any, bit_weights: Bits) -> Bits:
         """The fingerprints in that survey."""
 
-    @staticmethod
-    @abstractmethod
-    def _row_peaks_of(values: Any, features: Bools) -> Floats:
-        """Largest absolute value of each row of a part over some of its columns; 0 if there are none."""
-
     def _on_parts(self, kernel: Kernel[Result]) -> Iterator[tuple[slice, slice, Result]]:
         """What a kernel makes of each part, in their order, with its rows and columns."""
         if self._whole is not None:
@@ -100,8 +95,11 @@ class MatrixInParts(Matrix):
         return np.stack([left @ column for column in self._laid_out(right).T], axis=1)
 
     def row_peaks(self, features: Bools) -> Floats:
+        def kernel(values: Any, _: slice, columns: slice) -> Floats:
+            return self._survey_of(values[:, features[columns]], None).row_peaks
+
         result = np.zeros(self.shape[0])
-        for rows, _, part in self._on_parts(lambda values, _, columns: self._row_peaks_of(values, features[columns])):
+        for rows, _, part in self._on_parts(kernel):
             result[rows] = np.maximum(result[rows], part)
         return result
 

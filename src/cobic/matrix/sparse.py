@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from cobic.matrix.base import Bits, Bools, Floats, Integers, Matrix, NotFinite, Survey, bits_of
+from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, bits_of
 from cobic.matrix.cache import ColumnCache, RowsAhead
 from cobic.matrix.grid import Form, bands, cleaned, compressed, picked
 from cobic.matrix.parts import MatrixInParts
@@ -135,12 +135,6 @@ class SparseMatrix(MatrixInParts):
         result = np.zeros(values.shape[1], dtype=np.uint64)
         np.add.at(result, columns, bits_of(values.data) * bit_weights[rows])
         return result
-
-    @staticmethod
-    def _row_peaks_of(values: Any, features: Bools) -> Floats:
-        kept = values.data * features[_places(values)[1]]
-        some = compressed(values.format, kept, values.indices, values.indptr, values.shape)
-        return SparseMatrix._survey_of(some, None).row_peaks
 
 
 def _widened(band: Any, room: Room | None) -> Any:

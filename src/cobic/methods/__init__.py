@@ -13,10 +13,9 @@ from cobic.errors import InputError
 from cobic.matrix.pool import fitting_threads
 from cobic.methods import bilevel_vns, certified, fixed_point, milp, sequential_binary, sequential_lp
 from cobic.methods.memory import warn_if_too_large
-from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
 from cobic.search.budget import Budget, OnProgress
-from cobic.search.judge import reason_of, status_of
+from cobic.search.judge import Outcome, judge
 from cobic.search.result import Result
 
 DEFAULT_METHOD = "certified"
@@ -113,7 +112,7 @@ def solve(
     with Budget(time_limit, on_progress, problem.n_selectable) as budget, fitting_threads(problem.matrix.shape):
         empty = class_without_features(problem)
         outcome = chosen.solve(problem, budget, rng, **options) if empty is None else _nothing(problem, empty)
-    return _judge(problem, method, outcome, budget)
+    return judge(problem, method, outcome, budget)
 
 
 def class_without_features(problem: Problem) -> str | None:
@@ -152,29 +151,3 @@ def _nothing(problem: Problem, cls: str) -> Outcome:
     nothing = np.zeros(problem.n_features, dtype=np.bool_)
     reason = f"no feature has its largest mean in class {cls}, so no selection is consistent"
     return Outcome(nothing, upper_bound=0, reason=reason, certificate=make_certificate(problem, None, 0, [], []))
-
-
-def _judge(problem: Problem, method: str, outcome: Outcome, budget: Budget) -> Result:
-    """An outcome as a result; its status follows from the true means and the proven bound, whatever the method says."""
-    bound = problem.n_selectable if outcome.upper_bound is None else outcome.upper_bound
-    objective_bound = float(bound) if outcome.objective_bound is None else outcome.objective_bound
-    status = status_of(problem, outcome.support, bound, objective_bound)
-    return Result(
-        support=outcome.support,
-        status=status,
-        upper_bound=bound,
-        objective=problem.objective(outcome.support),
-        objective_bound=objective_bound,
-        worst_margin=problem.worst_margin(outcome.support),
-        counts=tuple(int(count) for count in problem.counts(outcome.support)),
-        classes=tuple(problem.classes.tolist()),
-        method=method,
-        seconds=budget.elapsed,
-        lps=budget.lps,
-        history=tuple(budget.history),
-        runs=outcome.runs,
-        stopped_by=budget.stopped_by,
-        reason=outcome.reason or reason_of(problem, outcome.support, status, objective_bound),
-        certificate=outcome.certificate,
-        soft=problem.soft,
-    )

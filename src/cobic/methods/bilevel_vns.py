@@ -39,10 +39,10 @@ import numpy as np
 from cobic.checks import is_number, require_choice, require_jobs, require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools, Floats
-from cobic.methods.outcome import Outcome
 from cobic.methods.relaxation import Relaxation, shares_of
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
+from cobic.search.judge import Outcome
 from cobic.search.lp import LpSolver
 from cobic.search.parallel import runs_alone, side_by_side
 from cobic.search.repair import repair

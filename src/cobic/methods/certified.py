@@ -26,9 +26,9 @@ from cobic.checks import is_number, require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools
 from cobic.methods.fixed_point import iterate
-from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
+from cobic.search.judge import Outcome
 from cobic.search.repair import climb, climb_in_batches, grow, is_large, raise_margin, repair
 
 

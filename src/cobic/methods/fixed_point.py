@@ -10,10 +10,10 @@ The loop needs very few linear programs and ends close to the best value over al
 import numpy as np
 
 from cobic.checks import require_whole
-from cobic.methods.outcome import Outcome
 from cobic.methods.relaxation import Relaxation, shares_of
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
+from cobic.search.judge import Outcome
 from cobic.search.lp import LpSolver
 from cobic.search.repair import repair
 

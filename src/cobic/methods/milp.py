@@ -31,9 +31,9 @@ from cobic.errors import InputError
 from cobic.matrix import Bools, Floats
 from cobic.methods.fixed_point import iterate
 from cobic.methods.linearisation import CountRange, Linearisation
-from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
+from cobic.search.judge import Outcome
 from cobic.search.lp import LpSolver, solve_mixed
 from cobic.search.program import Entries, LinearProgram
 from cobic.search.repair import climb

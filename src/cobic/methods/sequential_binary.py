@@ -25,10 +25,10 @@ import numpy as np
 
 from cobic.checks import is_number, require_whole
 from cobic.errors import InputError
-from cobic.methods.outcome import Outcome
 from cobic.methods.relaxation import Relaxation
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
+from cobic.search.judge import Outcome
 from cobic.search.lp import solve_mixed
 
 _SURPLUS = 1e-6  # of a margin: beyond the tolerance of the solver

@@ -23,10 +23,10 @@ import numpy as np
 
 from cobic.checks import require_whole
 from cobic.matrix import Bools, Floats
-from cobic.methods.outcome import Outcome
 from cobic.methods.relaxation import Relaxation
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
+from cobic.search.judge import Outcome
 from cobic.search.lp import LpSolver
 
 _SAME = 1e-7  # the tolerance of the linear programs

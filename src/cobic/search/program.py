@@ -1,7 +1,7 @@
 """Linear programs, with or without whole columns, as plain arrays."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -72,15 +72,14 @@ class LinearProgram:
     def with_elastic(self, price: float) -> "LinearProgram":
         """The same program with a last column that lifts every row alike, at a price: it always has a solution."""
         everywhere = np.arange(self.n_rows, dtype=np.int32)
-        return LinearProgram(
+        return replace(
+            self,
             starts=np.append(self.starts, self.starts[-1] + self.n_rows).astype(np.int32),
             rows=np.concatenate([self.rows, everywhere]),
             values=np.concatenate([self.values, np.ones(self.n_rows)]),
             gain=np.append(self.gain, -price),
             lower=np.append(self.lower, 0.0),
             upper=np.append(self.upper, np.inf),
-            row_lower=self.row_lower,
-            row_upper=self.row_upper,
         )
 
     def dual_bound(self, duals: Floats) -> float:
