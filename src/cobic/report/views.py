@@ -194,4 +194,5 @@ def _put_back(problem: Problem, result: Result, dropped: Integers) -> Iterator[t
     """Places in `dropped` and the margins (n, places) of all samples with each of these features put back alone."""
     means, counts = problem.means(result.support), problem.counts(result.support)
     for places in _blocks(dropped.size, problem.comparisons.other.size):
-        yield places, margins_after(problem, means, counts, dropped[places], np.ones(places.size)).min(axis=1)
+        after = margins_after(problem, means, counts, dropped[places], np.ones(places.size)).min(axis=1)
+        yield places, np.asfortranarray(after)  # sums over the samples run along memory
