@@ -1,14 +1,12 @@
 """Where a matrix is cut: into tiles by its shape, into bands by its numbers of entries; never by how it is stored."""
 
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from cobic.matrix.base import Integers
 
-Form = Literal["csr", "csc"]
 Places = Integers | slice
 Tile = tuple[slice, slice]  # rows and columns
 
@@ -50,29 +48,6 @@ def bands(indptr: Integers, n_minor: int) -> list[slice]:
     cuts = np.searchsorted(indptr, np.arange(size, n_entries, size), side="left")
     edges = np.unique(np.concatenate([[0], cuts, [n_major]]))
     return [slice(int(start), int(stop)) for start, stop in pairwise(edges)]
-
-
-def compressed(form: Form, data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> Any:
-    """A scipy matrix of a few lines of another one, of which nothing is copied but the numbers of large integers."""
-    if max(*shape, int(indptr[-1])) <= np.iinfo(np.int32).max:
-        indices, indptr = indices.astype(np.int32, copy=False), indptr.astype(np.int32, copy=False)
-    lines = indptr.size - 1
-    # The constructor would copy parts of larger arrays.
-    band = sp.csr_array((lines, shape[1])) if form == "csr" else sp.csc_array((shape[0], lines))
-    band.data, band.indices, band.indptr = data, indices, indptr
-    return band
-
-
-def cleaned(band: Any) -> Any:
-    """The same with sorted entries, each once."""
-    band = band.copy()
-    band.sum_duplicates()
-    return band
-
-
-def picked(band: Any, lines: Any) -> Any:
-    """Some rows of csr, or columns of csc."""
-    return band[lines] if band.format == "csr" else band[:, lines]
 
 
 def is_range(index: Integers) -> bool:

@@ -9,9 +9,10 @@ import scipy.sparse as sp
 
 from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, bits_of
 from cobic.matrix.cache import ColumnCache, RowsAhead
-from cobic.matrix.grid import Form, bands, cleaned, compressed, picked
+from cobic.matrix.grid import bands
 from cobic.matrix.parts import MatrixInParts
 from cobic.matrix.pool import Room, in_order
+from cobic.matrix.stored import Form, cleaned, compressed, picked
 
 
 class SparseInMemory:

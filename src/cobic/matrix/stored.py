@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from copy import copy
 from functools import cached_property
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,18 +17,9 @@ from numpy.typing import NDArray
 from cobic.errors import InputError
 from cobic.matrix.base import Integers
 from cobic.matrix.cache import ColumnCache, RowsAhead
-from cobic.matrix.grid import (
-    Form,
-    Places,
-    bands,
-    cleaned,
-    compressed,
-    crossing,
-    is_range,
-    picked,
-    size_of,
-    slices,
-)
+from cobic.matrix.grid import Places, bands, crossing, is_range, size_of, slices
+
+Form = Literal["csr", "csc"]
 
 _READ_CELLS = 1 << 23  # 64 MB as float64
 _WIDEST_READ = 1 << 16  # columns of a rectangle, so that it has many rows, too
@@ -193,6 +184,29 @@ def _runs(places: Places, most: int, near: int) -> Iterator[tuple[slice, Places,
             part = ordered[begin:at]
             yield slice(int(part[0]), int(part[-1]) + 1), order[begin:at], part - part[0]
             begin = at
+
+
+def compressed(form: Form, data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> Any:
+    """A scipy matrix of a few lines of another one, of which nothing is copied but the numbers of large integers."""
+    if max(*shape, int(indptr[-1])) <= np.iinfo(np.int32).max:
+        indices, indptr = indices.astype(np.int32, copy=False), indptr.astype(np.int32, copy=False)
+    lines = indptr.size - 1
+    # The constructor would copy parts of larger arrays.
+    band = sp.csr_array((lines, shape[1])) if form == "csr" else sp.csc_array((shape[0], lines))
+    band.data, band.indices, band.indptr = data, indices, indptr
+    return band
+
+
+def cleaned(band: Any) -> Any:
+    """The same with sorted entries, each once."""
+    band = band.copy()
+    band.sum_duplicates()
+    return band
+
+
+def picked(band: Any, lines: Any) -> Any:
+    """Some rows of csr, or columns of csc."""
+    return band[lines] if band.format == "csr" else band[:, lines]
 
 
 class StoredSparse(_Stored):

@@ -59,11 +59,7 @@ class Linearisation:
         self.classes: Integers = problem.feature_classes[self.features]
         self._size = problem.feature_class_sizes.astype(np.float64)
         self._unit = problem.row_scale() / self._size.max()  # of a comparison; of a slack, too
-
-    @property
-    def n_slacks(self) -> int:
-        """Number of columns for violations."""
-        return self.problem.n_samples if self.problem.soft else 0
+        self.n_slacks = problem.n_samples if problem.soft else 0  # columns for violations
 
     def selection(self, x: Floats) -> Bools:
         """The features that a solution selects."""
@@ -85,11 +81,15 @@ class Linearisation:
         m, k, n = self.features.size, self.problem.n_classes, self.n_slacks
         blocks = [
             self._comparisons(),
-            self._mean_rows(),
+            (
+                Entries(self.classes, m + np.arange(m), np.ones(m)),
+                self._size,
+                self._size,
+            ),  # weights of a mean add up to 1
             self._count_rows(),
             *self._curve_rows(),
             *self._product_rows(),
-            self._group_rows(),
+            group_ties(self.problem, self.features),
         ]
         starts = np.cumsum([0, *(lower.size for _, lower, _ in blocks)])
         entries = [block.moved(int(start)) for (block, _, _), start in zip(blocks, starts, strict=False)]
@@ -113,7 +113,7 @@ class Linearisation:
         names += [f"count_{name}" for name in classes] + ["total"]
         names += [f"{part}_{name}" for part in ("tangent_low", "tangent_high", "chord") for name in classes]
         names += [f"{part}_{name}" for part in ("low_x", "high_x", "high_z", "low_z") for name in features]
-        names += [f"group_{row}" for row in range(self._group_rows()[1].size)]
+        names += [f"group_{row}" for row in range(group_ties(self.problem, self.features)[1].size)]
         return names
 
     def column_names(self, samples: list[str], features: list[str], classes: list[str]) -> list[str]:
@@ -138,11 +138,6 @@ class Linearisation:
         leeway = self._leeway * self._size.max() * (1.0 + comparisons.factor.ravel())
         needed = comparisons.alpha[sample] / self._unit[sample] - leeway
         return Entries.joined(parts), needed, np.full(sample.size, np.inf)
-
-    def _mean_rows(self) -> _Rows:
-        """The weights of the features in a class mean add up to 1."""
-        m = self.features.size
-        return Entries(self.classes, m + np.arange(m), np.ones(m)), self._size, self._size
 
     def _count_rows(self) -> _Rows:
         """How many features there may be, of each class and in all."""
@@ -187,6 +182,3 @@ class Linearisation:
             (rows(high, with_z=True), -high, infinite),
             (rows(low, with_z=True), -infinite, -low),
         ]
-
-    def _group_rows(self) -> _Rows:
-        return group_ties(self.problem, self.features)

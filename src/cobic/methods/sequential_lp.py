@@ -22,7 +22,7 @@ so. Nothing is proven.
 import numpy as np
 
 from cobic.checks import require_whole
-from cobic.matrix import Bools, Floats
+from cobic.matrix import Floats
 from cobic.methods.relaxation import Relaxation
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
@@ -72,11 +72,7 @@ def solve(
         if np.abs(x - before).max() < _SAME:
             if consistent:
                 break
-            surplus += _shortfall(problem, support)
+            # By how much each sample misses its margin, per unit of its largest value; a trifle where it is just met.
+            short = problem.violations(support) / problem.row_scale() + _LEAST_STEP
+            surplus += np.where(problem.margins(support) <= 0, short, 0.0)
     return Outcome(support if incumbent.support is None else incumbent.support)
-
-
-def _shortfall(problem: Problem, support: Bools) -> Floats:
-    """By how much each sample misses its margin, per unit of its largest value; a trifle where it is just met."""
-    missed = problem.margins(support) <= 0
-    return np.where(missed, problem.violations(support) / problem.row_scale() + _LEAST_STEP, 0.0)

@@ -28,7 +28,9 @@ def cluster(where: str | None) -> Iterator[None]:
         message = "--cluster needs the library distributed: pip install 'cobic[cluster]'"
         raise InputError(message) from None
     with ExitStack() as stack:
-        stack.enter_context(_quiet())
+        logger = logging.getLogger("distributed")  # it would tell what is handled here: that a worker died and is back
+        stack.callback(logger.setLevel, logger.level)
+        logger.setLevel(logging.CRITICAL)
         client = _local(distributed, where, stack) or _remote(distributed, where, stack)
         stack.enter_context(parallel_config(backend="dask", client=client))
         try:
@@ -87,15 +89,3 @@ def _remote(distributed: Any, where: str, stack: ExitStack) -> Any:
             message = f"--cluster {where}: worker {address} has {has}: install cobic {here} there"
             raise InputError(message)
     return client
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep Dask from telling on standard error what is handled here: that a worker died and was started again."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)

@@ -47,6 +47,11 @@ class _Selection:
     def means(self) -> Floats:
         return self.sums / self.counts
 
+    @property
+    def signs(self) -> Floats:
+        """1 for features that would come in, −1 for those that would go."""
+        return np.where(self.support, -1.0, 1.0)
+
     def margins(self) -> Floats:
         return self.problem.comparisons.margins(self.means)
 
@@ -75,15 +80,14 @@ class _Selection:
         moved = np.zeros(self.support.size, dtype=np.bool_)
         moved[np.concatenate([features, *(self.members(int(feature)) for feature in grouped)])] = True
         other = copy(self)
-        other.sums = self.sums + self.problem.sums(np.where(self.support, -1.0, 1.0) * moved)
+        other.sums = self.sums + self.problem.sums(self.signs * moved)
         other.support = self.support ^ moved
         other.counts = self.problem.counts(other.support)
         return other
 
     def margins_after(self, features: Integers) -> Floats:
         """Margins (n, c, len(features)) after toggling each of the features alone."""
-        signs = np.where(self.support[features], -1.0, 1.0)
-        after = margins_after(self.problem, self.means, self.counts, features, signs)
+        after = margins_after(self.problem, self.means, self.counts, features, self.signs[features])
         for place in np.flatnonzero(self._group_of[features] >= 0):
             moved = self.copied()
             moved.toggle(int(features[place]))
@@ -98,7 +102,7 @@ class _Selection:
         member = np.flatnonzero(problem.selectable)
         cls = problem.feature_classes[member]
         change = problem.matrix.class_scores(pull, problem.feature_classes)[member] - level[cls]
-        sign = np.where(self.support[member], -1.0, 1.0)
+        sign = self.signs[member]
         left = self.counts[cls] + sign
         gains = np.full(problem.n_features, -np.inf)
         gains[member] = np.divide(sign * change, left, out=np.full(member.size, -np.inf), where=left > 0)
@@ -289,32 +293,29 @@ def _objective(selection: _Selection) -> float:
     """The objective with soft margins; −∞ if a class has no feature."""
     if not selection.counts.all():
         return -np.inf
-    return float(_soft_objective(selection, selection.margins()[:, :, None], np.zeros(1))[0])
+    return float(_objectives(selection, selection.margins()[:, :, None], np.zeros(1))[0])
 
 
 def _objectives_after(selection: _Selection, features: Integers) -> Floats:
     """The objective with soft margins after toggling each of the features alone."""
-    change = np.where(selection.support[features], -1.0, 1.0) * selection.sizes[features]
-    return _soft_objective(selection, selection.margins_after(features), change)
+    change = (selection.signs * selection.sizes)[features]
+    return _objectives(selection, selection.margins_after(features), change)
 
 
-def _soft_objective(selection: _Selection, margins: Floats, change: Floats | Integers) -> Floats:
+def _objectives(selection: _Selection, margins: Floats, change: Floats) -> Floats:
     """Objective (K,) for margins (n, c, K) and changes (K,) of the number of features."""
     violation = np.maximum(-margins.min(axis=1), 0.0).sum(axis=0)
-    size = float(selection.counts.sum())
-    objective: Floats = size + change - selection.problem.slack_penalty * violation
+    objective: Floats = float(selection.counts.sum()) + change - selection.problem.slack_penalty * violation
     return objective
 
 
 def _soft_gains(selection: _Selection) -> Floats:
     """First-order change of the objective by toggling each feature; -inf if forbidden."""
     margins = selection.margins()
-    worst = margins.argmin(axis=1)
     weights = np.zeros_like(margins)
     violated = np.flatnonzero(margins.min(axis=1) < 0)
-    weights[violated, worst[violated]] = selection.problem.slack_penalty
-    change = np.where(selection.support, -1.0, 1.0) * selection.sizes
-    return selection.gains(weights) + change
+    weights[violated, margins[violated].argmin(axis=1)] = selection.problem.slack_penalty
+    return selection.gains(weights) + selection.signs * selection.sizes
 
 
 def _violation(margins: Floats, safe: Floats) -> Floats:
