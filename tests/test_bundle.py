@@ -401,7 +401,7 @@ def test_a_search_ends_when_it_is_as_close_as_asked_for_and_says_so():
     roughly = cobic.solve(problem, target_gap=0.01)
     assert 0 < roughly.gap <= 0.01 * roughly.upper_bound
     assert "target_gap=0" in roughly.reason
-    assert roughly.stopped_by is None
+    assert (roughly.stopped_by, roughly.left_open_by) == (None, "target gap")
     assert cobic.verify(problem, roughly.certificate).ok
 
 
@@ -412,6 +412,7 @@ def test_it_gives_up_when_nothing_comes_of_it():
     soon = cobic.solve(problem, effort=impatient)
     assert soon.n_selected > 0
     assert soon.gap > 0
+    assert soon.left_open_by == "patience"
     assert "nothing for long" in soon.reason
     assert cobic.verify(problem, soon.certificate).ok
     patient = cobic.solve(problem, target_gap=0, max_programs=soon.lps + 300, effort=impatient)

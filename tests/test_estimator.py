@@ -112,6 +112,13 @@ def test_a_pickle_predicts_but_has_no_data(fitted, expression):
     assert not hasattr(loaded, "ranking_")
 
 
+def test_a_refit_ranks_anew():
+    X, y = [[5, 1, 1, 4], [4, 2, 2, 9], [1, 6, 1, 2], [2, 5, 3, 3]], ["a", "a", "b", "b"]
+    model = ConsistentBiclustering().fit(X, y)
+    assert model.ranking_.shape == (4,)
+    assert model.fit([row[:3] for row in X], y).ranking_.shape == (3,)
+
+
 def test_infeasible_data_are_fitted_softly_with_a_warning_that_says_so():
     X, y = load_breast_cancer(return_X_y=True)
     X = StandardScaler().fit_transform(X)

@@ -22,7 +22,7 @@ SPARSE = {"n_features": 3000, "n_samples": 3000, "n_classes": 5, "density": 0.2,
 
 
 def test_making_and_writing_have_the_same_defaults():
-    made, asked = (inspect.signature(function).parameters for function in (make_large_expression, expression.recipe))
+    made, asked = (inspect.signature(function).parameters for function in (make_large_expression, expression.plan))
     for name in set(made) - {"n_features"}:
         assert made[name].default == asked[name].default, name
     assert made["n_features"].default == inspect.signature(write_expression).parameters["n_features"].default
@@ -117,7 +117,7 @@ def test_conflicts_do_not_fade_as_the_data_grow(n_features, n_samples, n_classes
     contaminated = np.array(data.feature_kinds) == "contaminated"
     assert problem.margins(np.ones(n_features, dtype=bool))[victims].max() < 0
     # They stay in the class that they are planted in, else they would be no conflict.
-    planned = expression.plan(expression.recipe(n_features, n_samples=n_samples, n_classes=n_classes, seed=3))
+    planned = expression.plan(n_features, n_samples=n_samples, n_classes=n_classes, seed=3)
     assert (problem.feature_classes == planned.raised_in)[contaminated].mean() > 0.95
 
 

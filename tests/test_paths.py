@@ -189,6 +189,40 @@ def test_mistakes_are_named(data, choices, words):
         cobic.path(data.X, data.y, **choices)
 
 
+def test_a_problem_in_place_of_the_data(data):
+    choices = {"fixed_out": [0], "groups": [index // 2 for index in range(150)], "feature_names": data.feature_names}
+    how = {"alphas": ALPHAS[:2], "cv": 3, "method_options": LIMITED}
+    one = cobic.path(data.X, data.y, beta=1.1, **choices, **how)
+    other = cobic.path(cobic.Problem(data.X, data.y, beta=1.1, **choices), **how)
+    columns = one.table.columns.drop("seconds")
+    assert one.table[columns].equals(other.table[columns])
+    assert one.top(5).equals(other.top(5))
+    assert (other.problem.beta == 1.1).all()
+    assert not other.results[0].support[0]
+
+
+@pytest.mark.parametrize("analysis", [cobic.path, cobic.stability])
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"y": [0, 1]}, "a Problem is given, and y beside it"),
+        ({"alpha": 0.0}, "and alpha beside it"),
+        ({"y": [0, 1], "beta": 1.0, "ties": "first"}, "and y, beta, ties beside it: it has its own, leave them out"),
+    ],
+)
+def test_a_problem_has_its_own_classes_margins_and_choices(data, analysis, given, words):
+    with pytest.raises(ValueError, match=words) as error:
+        analysis(data.problem(), **given)
+    assert "\n" not in str(error.value)
+    with pytest.raises(cobic.InputError, match="y is missing: give the class of each sample, or a Problem"):
+        analysis(data.X)
+
+
+def test_a_margin_of_a_problem_that_is_varied_is_a_mistake(data):
+    with pytest.raises(cobic.InputError, match="alpha is given, but alphas are varied"):
+        cobic.path(data.problem(5.0), alphas=ALPHAS)
+
+
 def test_without_a_consistent_selection_there_is_no_path():
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((60, 8)), np.arange(60) % 2

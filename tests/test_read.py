@@ -174,6 +174,16 @@ def test_missing_files_and_folders_are_named(tmp_path):
         cobic.read(tmp_path)
 
 
+def test_a_matrix_market_file_of_any_name_is_not_its_own_barcodes(tmp_path):
+    (tmp_path / "data.mtx").write_text("%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 3\n")
+    with pytest.raises(InputError, match=r"has no file barcodes\.tsv"):
+        cobic.read(tmp_path / "data.mtx")
+    (tmp_path / "barcodes.tsv").write_text("c1\nc2\n")
+    (tmp_path / "features.tsv").write_text("g1\ng2\n")
+    (tmp_path / "labels.csv").write_text("cell,class\nc1,a\nc2,b\n")
+    assert cobic.read(tmp_path / "data.mtx", labels_file=tmp_path / "labels.csv").sample_names == ("c1", "c2")
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "set_aside"),
     [

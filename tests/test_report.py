@@ -525,8 +525,9 @@ def test_a_gap_says_how_to_go_on_only_where_that_is_true(solved):
     _, problem, result = solved
     left = replace(result, status=cobic.Status.FEASIBLE, upper_bound=result.n_selected + 1)
     assert left.upper_bound < problem.n_selectable
-    assert proven_line(problem, replace(left, reason="(target_gap=0 goes on)")).endswith("; --gap 0 goes on.")
+    for why in ("target gap", "patience"):
+        assert proven_line(problem, replace(left, left_open_by=why)).endswith("; --gap 0 goes on.")
     assert proven_line(problem, replace(left, stopped_by="time limit")).endswith("; more time may close it.")
-    for other in (replace(left, stopped_by="interrupt"), replace(left, reason="spent (raise max_programs)")):
+    for other in (replace(left, stopped_by="interrupt"), replace(left, left_open_by="max_programs")):
         assert "goes on" not in proven_line(problem, other)
         assert "more time" not in proven_line(problem, other)

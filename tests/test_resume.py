@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,7 @@ class Stopped(Exception):
 def stopping(monkeypatch, target, after):
     """Let a function work `after` times, then fail; the calls that were begun."""
     module, _, name = target.rpartition(".")
-    original, calls = getattr(sys.modules[module], name), []
+    original, calls = getattr(import_module(module), name), []
 
     def once_more(*given, **options):
         calls.append(given)
@@ -76,7 +77,7 @@ def stopping(monkeypatch, target, after):
             raise Stopped
         return original(*given, **options)
 
-    monkeypatch.setattr(sys.modules[module], name, once_more)
+    monkeypatch.setattr(import_module(module), name, once_more)
     return calls
 
 

@@ -144,6 +144,14 @@ def test_selections_that_are_none_are_refused(selections, words):
 # Subsampling
 
 
+def test_a_problem_in_place_of_the_data(data):
+    choices = {"alpha": 5.0, "fixed_out": [2], "feature_names": data.feature_names}
+    one, other = quick(data.X, data.y, **choices), quick(cobic.Problem(data.X, data.y, **choices), None)
+    assert_same(one, other)
+    assert other.feature_names == data.feature_names
+    assert other.frequency[2] == 0
+
+
 def test_every_class_is_in_every_subsample_and_none_is_there_twice():
     sizes = [30, 5, 3, 2, 1]
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(5), sizes))

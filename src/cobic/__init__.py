@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cobic import datasets, plot
     from cobic.adata import select_adata
+    from cobic.analyses.panel import Panel, panel
     from cobic.analyses.path import Path, path
     from cobic.analyses.stability import Stability, stability
     from cobic.answer.model import Model
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from cobic.methods import solve
     from cobic.methods.export import export_model
     from cobic.methods.memory import MemoryEstimate, estimate_memory
-    from cobic.problem import Problem
+    from cobic.problem import PanelProblem, Problem
     from cobic.problem.dataset import Dataset
     from cobic.report.page import write_report
     from cobic.search.result import Progress, Result, Run, Status
@@ -45,6 +46,8 @@ __all__ = [
     "MemoryEstimate",
     "Model",
     "ModelError",
+    "Panel",
+    "PanelProblem",
     "Path",
     "Problem",
     "Progress",
@@ -58,6 +61,7 @@ __all__ = [
     "datasets",
     "estimate_memory",
     "export_model",
+    "panel",
     "path",
     "plot",
     "read",
@@ -72,32 +76,26 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "adata": ("select_adata",),
-    "analyses.path": ("Path", "path"),
-    "analyses.stability": ("Stability", "stability"),
-    "answer.model": ("Model",),
-    "answer.tables": ("selection_table", "violation_table"),
-    "certified.facts": ("SettledFeatures", "settled_features"),
-    "checker": ("Verification", "verify"),
-    "errors": (
-        "DownloadError",
-        "InconsistentDataWarning",
-        "InputError",
-        "LargeDataWarning",
-        "ModelError",
-        "UnfinishedError",
-    ),
-    "estimator": ("ConsistentBiclustering",),
-    "io.read": ("read",),
-    "methods": ("solve",),
-    "methods.export": ("export_model",),
-    "methods.memory": ("MemoryEstimate", "estimate_memory"),
-    "problem": ("Problem",),
-    "problem.dataset": ("Dataset",),
-    "report.page": ("write_report",),
-    "search.result": ("Progress", "Result", "Run", "Status"),
+    "adata": "select_adata",
+    "analyses.panel": "Panel panel",
+    "analyses.path": "Path path",
+    "analyses.stability": "Stability stability",
+    "answer.model": "Model",
+    "answer.tables": "selection_table violation_table",
+    "certified.facts": "SettledFeatures settled_features",
+    "checker": "Verification verify",
+    "errors": "DownloadError InconsistentDataWarning InputError LargeDataWarning ModelError UnfinishedError",
+    "estimator": "ConsistentBiclustering",
+    "io.read": "read",
+    "methods": "solve",
+    "methods.export": "export_model",
+    "methods.memory": "MemoryEstimate estimate_memory",
+    "problem": "PanelProblem Problem",
+    "problem.dataset": "Dataset",
+    "report.page": "write_report",
+    "search.result": "Progress Result Run Status",
 }
-_ROOM_OF = {name: f"cobic.{room}" for room, names in _ROOMS.items() for name in names}
+_ROOM_OF = {name: f"cobic.{room}" for room, names in _ROOMS.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

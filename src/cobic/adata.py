@@ -3,6 +3,7 @@
 anndata is never imported: an AnnData object brings all that is needed of it.
 """
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +16,7 @@ from cobic.analyses.path import survival
 from cobic.checks import require_whole
 from cobic.errors import InputError
 from cobic.estimator import ConsistentBiclustering
-from cobic.matrix import Integers, as_matrix, stays_where_it_is
+from cobic.matrix import Integers, Matrix, as_matrix, stays_where_it_is
 from cobic.methods import DEFAULT_METHOD
 from cobic.problem.constraints import read_constraints
 from cobic.problem.labels import encode_labels
@@ -24,8 +25,9 @@ from cobic.search.result import Status
 if TYPE_CHECKING:
     from anndata import AnnData
 
+_COLUMNS = ("selected", "class", "ranking")
+_TOLD = ("n_selected", "upper_bound", "objective", "objective_bound", "reason", "worst_margin", "method", "seconds")
 _CHOICES = ("ties", "beta_rule", "fixed_in", "fixed_out", "feature_groups", "method_options", "verbose")
-_NEEDED = ("obs", "var", "layers", "uns", "copy")
 _RANKING_SECONDS = 10.0  # a ranking is a by-product: it must not take longer than the selection
 
 
@@ -63,21 +65,16 @@ def select_adata(
     groups : sequence or "all", default="all"
         The groups to tell apart, at least two.
     layer : str, optional
-        The layer to use instead of X. For raw counts of other genes than those of `adata` call the function on
-        ``adata.raw.to_adata()``.
-    alpha : float or array-like of shape (n_obs,), default=0.0
-        Additive margin, at least 0, in the units of X; one number, or one per cell of `adata`.
-    beta : float or array-like of shape (n_obs,), default=1.0
-        Multiplicative margin, at least 1.
+        The layer to use instead of X; for raw counts of other genes give ``adata.raw.to_adata()`` as `adata`.
+    alpha, beta : float or array-like of shape (n_obs,), default=0.0 and 1.0
+        Additive and multiplicative margin; one number, or one per cell of `adata`.
     slack_penalty : float or "auto", default=inf
         Price of a violated margin, in features per unit of margin; inf: margins must hold.
     on_infeasible : {"soft", "raise"}, default="soft"
-        If no consistent selection exists: warn with `InconsistentDataWarning` and use soft margins, or raise an error.
-    ranking : bool, default=True
-        Whether to rank the genes by the margin that they survive. It takes `n_margins` + 4 more fits or a few more, and
-        a search for the largest margin, of at most 10 seconds each.
-    n_margins : int, default=12
-        How many margins the ranking tries.
+        If no consistent selection exists: warn and use soft margins, or raise an error.
+    ranking, n_margins : bool and int, default=True and 12
+        Whether to rank the genes by the margin that they survive, and how many margins to try: so many + 4 more fits
+        or a few more, and a search for the largest margin, of at most 10 seconds each.
     method : str, default="certified"
         Name of the method, as in :func:`cobic.solve`.
     time_limit : float or None, default=60.0
@@ -129,9 +126,7 @@ def select_adata(
 
     Examples
     --------
-    >>> import anndata
-    >>> import json
-    >>> import cobic
+    >>> import anndata, cobic, json
     >>> data = cobic.datasets.make_expression(n_features=200, seed=1)
     >>> adata = anndata.AnnData(data.X)
     >>> adata.obs["type"] = data.y
@@ -143,7 +138,12 @@ def select_adata(
     >>> cobic.verify(problem, json.loads(answer["certificate"])).ok
     True
     """
-    _require_anndata(adata)
+    if not all(hasattr(adata, part) for part in ("obs", "var", "layers", "uns", "copy")):
+        message = (
+            f"adata is of type {type(adata).__name__}: give an AnnData object (pip install 'cobic[anndata]'), "
+            "or use cobic.ConsistentBiclustering for a table"
+        )
+        raise InputError(message)
     require_whole("random_state", random_state, 0)
     require_whole("n_margins", n_margins, 2)
     cells, y = _grouped_cells(adata, groupby, groups)
@@ -155,29 +155,23 @@ def select_adata(
         **search,
         **_arguments(choices, tuple(adata.var_names)),
     ).fit(_table(adata, layer, cells), y)
-    columns = _columns(model)
+    classes = pd.Index([str(cls) for cls in model.classes_])
+    columns: dict[str, Any] = {"selected": model.support_}
+    columns["class"] = pd.Categorical.from_codes(model.feature_classes_, categories=classes)
     if ranking:
         columns["ranking"] = _ranking(model, n_margins, random_state, time_limit)
     params = {"groupby": groupby, "groups": groups, "layer": layer, "alpha": alpha, "beta": beta}
     params |= search | {"ranking": ranking, "n_margins": n_margins} | choices
-    answer = {"params": _storable(params), **_answer(model, adata.obs_names[cells])}
-    changed = _copied(adata) if copy else adata
-    _write(changed, key_added, columns, answer | {"n_left_out": adata.n_obs - cells.size})
+    storable = {name: _storable(value) for name, value in params.items() if value is not None}
+    answer = {"params": storable, **_answer(model, adata.obs_names[cells])}
+    changed: Any = adata
+    if copy:  # in memory: an object that is backed by a file would ask for another file
+        changed = adata.to_memory() if getattr(adata, "isbacked", False) else adata.copy()
+    kept = changed.var.drop(columns=[f"{key_added}_{name}" for name in _COLUMNS], errors="ignore")
+    # One assignment of the whole frame: setting columns of a view one by one would warn.
+    changed.var = kept.assign(**{f"{key_added}_{name}": values for name, values in columns.items()})
+    changed.uns[key_added] = answer | {"n_left_out": adata.n_obs - cells.size}
     return changed if copy else None
-
-
-def _require_anndata(adata: Any) -> None:
-    if not all(hasattr(adata, part) for part in _NEEDED):
-        message = (
-            f"adata is of type {type(adata).__name__}: give an AnnData object (pip install 'cobic[anndata]'), "
-            "or use cobic.ConsistentBiclustering for a table"
-        )
-        raise InputError(message)
-
-
-def _copied(adata: Any) -> Any:
-    """A copy, in memory: an AnnData object that is backed by a file would ask for another file."""
-    return adata.to_memory() if getattr(adata, "isbacked", False) else adata.copy()
 
 
 def _grouped_cells(adata: Any, groupby: str, groups: Any) -> tuple[Integers, Any]:
@@ -208,10 +202,10 @@ def _wanted_groups(groups: Any, groupby: str, there: Any) -> list[str]:
         message = f'groups is {groups!r}: give a list of at least two groups, or "all"'
         raise InputError(message)
     wanted = list(dict.fromkeys(str(group) for group in groups))
-    for group in wanted:
-        if group not in there:
-            message = f"groups holds {group!r}: the groups in adata.obs[{groupby!r}] are {_listed(sorted(there))}"
-            raise InputError(message)
+    unknown = [group for group in wanted if group not in there]
+    if unknown:
+        message = f"groups holds {unknown[0]!r}: the groups in adata.obs[{groupby!r}] are {_listed(sorted(there))}"
+        raise InputError(message)
     if len(wanted) < 2:
         message = f"groups is {groups!r}: at least two groups are needed to tell them apart"
         raise InputError(message)
@@ -223,26 +217,20 @@ def _table(adata: Any, layer: str | None, cells: Integers) -> Any:
     if layer is not None and layer not in adata.layers:
         message = f"adata has no layer {layer!r}: its layers are {_listed(adata.layers)}"
         raise InputError(message)
-    X = adata.X if layer is None else adata.layers[layer]
+    X: Any = adata.X if layer is None else adata.layers[layer]
     if X is None:
         message = f"adata.X is empty: name a layer to use, its layers are {_listed(adata.layers)}"
         raise InputError(message)
     if stays_where_it_is(X):  # to index it would read it
         X = as_matrix(X)
-        X = X.take(cells) if cells.size < adata.n_obs else X
-    elif cells.size < adata.n_obs:
-        X = X[cells]
-    _require_finite(X, adata.obs_names[cells], adata.var_names)
-    return X
-
-
-def _require_finite(X: Any, cells: pd.Index, genes: pd.Index) -> None:
-    """Say it by name: after some cells were left out, a row number would point to the wrong one."""
+    if cells.size < adata.n_obs:
+        X = X.take(cells) if isinstance(X, Matrix) else X[cells]
     bad = as_matrix(X).first_not_finite()
-    if bad is not None:
-        row, column, value = bad
-        message = f"cell {cells[row]!r}, gene {genes[column]!r} is {value}: impute it first, or leave the gene out"
+    if bad is not None:  # by name: after some cells were left out, a row number would point to the wrong one
+        cell, gene = adata.obs_names[cells[bad[0]]], adata.var_names[bad[1]]
+        message = f"cell {cell!r}, gene {gene!r} is {bad[2]}: impute it first, or leave the gene out"
         raise InputError(message)
+    return X
 
 
 def _of_cells(name: str, margin: ArrayLike, cells: Integers, n_obs: int) -> Any:
@@ -258,42 +246,24 @@ def _of_cells(name: str, margin: ArrayLike, cells: Integers, n_obs: int) -> Any:
 
 def _arguments(choices: Mapping[str, Any], genes: tuple[str, ...]) -> dict[str, Any]:
     """The further choices as the estimator knows them: it has no names of features, unless X is a data frame."""
-    for name in choices:
-        if name not in _CHOICES:
-            message = f"there is no choice {name!r}: the further choices are {_listed(_CHOICES)}"
-            raise InputError(message)
-    arguments = dict(choices)
-    arguments["groups"] = arguments.pop("feature_groups", None)
-    fixed = read_constraints(
-        arguments.get("fixed_in"),
-        arguments.get("fixed_out"),
-        arguments["groups"],
-        feature_classes=np.zeros(len(genes), dtype=np.intp),
-        names=genes,
-    )
-    return arguments | {"fixed_in": fixed.required, "fixed_out": ~fixed.selectable}
-
-
-def _columns(model: ConsistentBiclustering) -> dict[str, Any]:
-    classes = pd.Categorical.from_codes(model.feature_classes_, categories=pd.Index(_class_names(model)))
-    return {"selected": model.support_, "class": classes}
-
-
-def _class_names(model: ConsistentBiclustering) -> list[str]:
-    return [str(cls) for cls in model.classes_]
+    unknown = [name for name in choices if name not in _CHOICES]
+    if unknown:
+        message = f"there is no choice {unknown[0]!r}: the further choices are {_listed(_CHOICES)}"
+        raise InputError(message)
+    given = {name: value for name, value in choices.items() if name != "feature_groups"}
+    groups, one_class = choices.get("feature_groups"), np.zeros(len(genes), dtype=np.intp)
+    fixed = read_constraints(given.get("fixed_in"), given.get("fixed_out"), groups, one_class, genes)
+    return given | {"groups": groups, "fixed_in": fixed.required, "fixed_out": ~fixed.selectable}
 
 
 def _ranking(model: ConsistentBiclustering, n_margins: int, seed: int, time_limit: float | None) -> Any:
     """Ranks of the genes; all NaN where there is no selection to rank by."""
-    nothing = np.full(model.support_.size, np.nan)
-    if model.status_ not in (Status.OPTIMAL, Status.FEASIBLE):
-        return nothing
     seconds = _RANKING_SECONDS if time_limit is None else min(time_limit, _RANKING_SECONDS)
-    try:
-        # Not model.ranking_, which knows neither the number of margins nor the time.
-        return survival(model._problem, n_margins, seed, seconds, start=[model.support_]).ranking
-    except InputError:  # these shorter fits may find nothing where the selection was found
-        return nothing
+    with contextlib.suppress(InputError):  # these shorter fits may find nothing where the selection was found
+        if model.status_ in (Status.OPTIMAL, Status.FEASIBLE):
+            # Not model.ranking_, which knows neither the number of margins nor the time.
+            return survival(model._problem, n_margins, seed, seconds, start=[model.support_]).ranking
+    return np.full(model.support_.size, np.nan)
 
 
 def _answer(model: ConsistentBiclustering, cells: pd.Index) -> dict[str, Any]:
@@ -301,36 +271,21 @@ def _answer(model: ConsistentBiclustering, cells: pd.Index) -> dict[str, Any]:
     result = model.result_
     suspects = model.violations_
     answer = {
-        "classes": np.array(_class_names(model), dtype=object),
+        "classes": np.array([str(cls) for cls in model.classes_], dtype=object),
         "counts": np.array(result.counts),
-        "n_selected": model.n_selected_,
-        "upper_bound": model.upper_bound_,
-        "objective": model.objective_,
-        "objective_bound": model.objective_bound_,
-        "status": model.status_,
-        "reason": result.reason,
-        "worst_margin": result.worst_margin,
-        "slack_penalty": model.slack_penalty_,
-        "method": result.method,
-        "seconds": result.seconds,
+        **{name: getattr(result, name) for name in _TOLD},
         "stopped_by": result.stopped_by,
+        "status": model.status_,
+        "slack_penalty": model.slack_penalty_,
         "violations": suspects[["class", "read_as", "amount"]].set_index(cells[suspects["sample"]]),
-        "certificate": _as_text(model.certificate_),
-        "infeasibility_certificate": _as_text(model.infeasibility_certificate_),
     }
+    proofs = {"certificate": model.certificate_, "infeasibility_certificate": model.infeasibility_certificate_}
+    answer |= {name: json.dumps(proof, allow_nan=False) for name, proof in proofs.items() if proof is not None}
     return {name: value for name, value in answer.items() if value is not None}
 
 
-def _as_text(certificate: dict[str, Any] | None) -> str | None:
-    return None if certificate is None else json.dumps(certificate, allow_nan=False)
-
-
-def _storable(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments as h5ad files know them: None is left out, lists become arrays, options and odd labels text."""
-    return {name: _storable_value(value) for name, value in params.items() if value is not None}
-
-
-def _storable_value(value: Any) -> Any:
+def _storable(value: Any) -> Any:
+    """An argument as h5ad files know it: lists become arrays, options and odd labels text."""
     if isinstance(value, Mapping):
         return str(dict(value))
     if isinstance(value, (str, bool, int, float, np.generic)):
@@ -339,14 +294,6 @@ def _storable_value(value: Any) -> Any:
     if array.dtype.kind in "biuf":
         return array
     return np.array(["" if pd.isna(each) else str(each) for each in array], dtype=object)
-
-
-def _write(adata: Any, key: str, columns: Mapping[str, Any], answer: dict[str, Any]) -> None:
-    stale = [f"{key}_{name}" for name in ("selected", "class", "ranking")]
-    kept = adata.var.drop(columns=stale, errors="ignore")
-    # One assignment of the whole frame: setting columns of a view one by one would warn.
-    adata.var = kept.assign(**{f"{key}_{name}": values for name, values in columns.items()})
-    adata.uns[key] = answer
 
 
 def _listed(names: Any) -> str:

@@ -18,6 +18,12 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and value == value
 
 
+def require(holds: object, message: str, error: type[InputError] = InputError) -> None:
+    """Raise an error with the message unless something holds."""
+    if not holds:
+        raise error(message)
+
+
 def require_whole(name: str, value: Any, least: int) -> int:
     """Return a whole number of at least `least`, or raise `InputError`."""
     if not is_whole(value) or value < least:

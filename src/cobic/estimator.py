@@ -15,11 +15,15 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from cobic.analyses.path import survival
 from cobic.answer.model import class_mean_weights, require_finite
 from cobic.answer.tables import violation_table
+from cobic.checks import require_choice
 from cobic.errors import InconsistentDataWarning, InputError
 from cobic.matrix import Floats, Matrix, as_matrix, stays_where_it_is
 from cobic.methods import DEFAULT_METHOD, find_method, solve
 from cobic.problem import BetaRule, Problem, Ties, frame_names
 from cobic.search.result import Progress, Result, Status
+
+_ASKED = ("alpha", "beta", "ties", "beta_rule", "slack_penalty", "fixed_in", "fixed_out", "groups")  # of the problem
+_ACCEPTED = {"accept_sparse": ("csr", "csc"), "dtype": "numeric", "ensure_all_finite": False}  # of scikit-learn
 
 
 class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -35,10 +39,8 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
 
     Parameters
     ----------
-    alpha : float or array-like of shape (n_samples,), default=0.0
-        Additive margin, at least 0, in the units of X.
-    beta : float or array-like of shape (n_samples,), default=1.0
-        Multiplicative margin, at least 1.
+    alpha, beta : float or array-like of shape (n_samples,), default=0.0 and 1.0
+        Additive margin, at least 0, in the units of X, and multiplicative margin, at least 1.
     ties : {"first", "exclude"}, default="first"
         What becomes of a feature whose largest class means are equal.
     beta_rule : {"published", "sign-aware"}, default="published"
@@ -46,16 +48,13 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
     slack_penalty : float or "auto", default=inf
         Price of a violated margin, in features per unit of margin; inf: margins must hold.
     on_infeasible : {"soft", "raise"}, default="soft"
-        If no consistent selection exists: warn with `InconsistentDataWarning` and fit with
-        ``slack_penalty="auto"``, or raise an error.
+        If no consistent selection exists: warn and fit with ``slack_penalty="auto"``, or raise an error.
     fixed_in, fixed_out : mask, names or indices of features, optional
         Features that must, or must not, be selected.
     groups : sequence of shape (n_features,), optional
         A label per feature; features with the same label are selected together or not at all.
-    method : str, default="certified"
-        Name of the method, as in :func:`cobic.solve`.
-    method_options : dict, optional
-        Options of the method.
+    method, method_options : str and dict, default="certified" and no options
+        Name and options of the method, as in :func:`cobic.solve`.
     time_limit : float or None, default=60.0
         Seconds for the search; the best selection so far is used then, and after Ctrl-C if there is one.
     random_state : int, RandomState instance or None, default=0
@@ -69,10 +68,8 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         The class labels.
     support_ : ndarray of bool, shape (n_features_in_,)
         The selected features.
-    n_selected_ : int
-        Their number.
-    upper_bound_ : int
-        No consistent selection has more features.
+    n_selected_, upper_bound_ : int
+        Their number, and the one that no consistent selection exceeds.
     objective_, objective_bound_ : float
         What is maximised and the bound on it; they differ from the two above with soft margins only.
     status_ : str
@@ -88,16 +85,12 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         The price that was used; inf with hard margins.
     result_ : Result
         All that is known about the selection.
-    certificate_ : dict or None
-        Proof of the bound, for :func:`cobic.verify`.
-    infeasibility_certificate_ : dict or None
-        Proof that no consistent selection exists, where soft margins had to be used instead.
+    certificate_, infeasibility_certificate_ : dict or None
+        Proofs for :func:`cobic.verify`: of the bound, and that soft margins had to be used.
     rows_, columns_ : ndarray of bool, shape (n_classes, n_samples) and (n_classes, n_features_in_)
         The biclusters: the samples, and the selected features, of each class.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Their names, if X has names.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of features, and their names if X has names.
     ranking_ : ndarray of int, shape (n_features_in_,)
         1 for the feature that survives the largest margin, and so on: see :func:`cobic.path`. It is computed when it is
         first asked for, from the training data, which a pickled estimator no longer has.
@@ -174,27 +167,29 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         ConsistentBiclustering
             This estimator.
         """
-        if self.on_infeasible not in ("soft", "raise"):
-            message = f"on_infeasible is {self.on_infeasible!r}: choose one of soft, raise"
-            raise InputError(message)
+        require_choice("on_infeasible", self.on_infeasible, ("soft", "raise"))
         find_method(self.method, self.method_options or {})
         sample_names = frame_names(X, "index")
         data, y = self._validated(X, y)
         check_classification_targets(y)
-        problem = self._problem_of(data, y, self.slack_penalty, sample_names)
-        seed = self._seed()
-        result = self._solve(problem, self.method, seed)
+        names = getattr(self, "feature_names_in_", None)
+        asked = {name: getattr(self, name) for name in _ASKED}
+        problem = Problem(data, y, feature_names=names, sample_names=sample_names, **asked)
+        # One seed for all searches of a fit: a generator would give another one each time it is asked.
+        seed = self.random_state
+        if not isinstance(seed, (int, np.integer)):
+            seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
+        result = self._solve(problem, self.method, int(seed))
         self.infeasibility_certificate_: dict[str, Any] | None = None
         if result.status in (Status.INFEASIBLE, Status.UNKNOWN):
-            problem, result = self._without_consistency(problem, result, seed)
+            problem, result = self._without_consistency(problem, result, int(seed))
         self._keep(problem, result)
         return self
 
     def _validated(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
         """Training data as scikit-learn wants them; it would read what is on disk or in chunks into memory."""
         if not stays_where_it_is(X):
-            options = {"accept_sparse": ("csr", "csc"), "dtype": "numeric", "ensure_all_finite": False}
-            data, labels = validate_data(self, X, y, **options)
+            data, labels = validate_data(self, X, y, **_ACCEPTED)
             return data, labels
         matrix = as_matrix(X)
         self.n_features_in_ = matrix.shape[1]
@@ -205,8 +200,7 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
     def _new_samples(self, X: Any) -> Matrix:
         """New samples over the features of the training data."""
         if not stays_where_it_is(X):
-            options = {"accept_sparse": ("csr", "csc"), "dtype": "numeric", "ensure_all_finite": False}
-            return as_matrix(validate_data(self, X, reset=False, **options))
+            return as_matrix(validate_data(self, X, reset=False, **_ACCEPTED))
         matrix = as_matrix(X)
         if matrix.shape[1] != self.n_features_in_:
             message = (
@@ -223,29 +217,6 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         check_is_fitted(self)
         return self._new_samples(X).selected(np.flatnonzero(self.support_))
 
-    def _problem_of(self, X: Any, y: Any, slack_penalty: Any, sample_names: Any) -> Problem:
-        names = getattr(self, "feature_names_in_", None)
-        return Problem(
-            X,
-            y,
-            self.alpha,
-            self.beta,
-            ties=self.ties,
-            beta_rule=self.beta_rule,
-            slack_penalty=slack_penalty,
-            fixed_in=self.fixed_in,
-            fixed_out=self.fixed_out,
-            groups=self.groups,
-            feature_names=None if names is None else list(names),
-            sample_names=None if sample_names is None else [str(name) for name in sample_names],
-        )
-
-    def _seed(self) -> int:
-        """One seed for all searches of a fit: a generator would give another one each time it is asked."""
-        if isinstance(self.random_state, (int, np.integer)):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
     def _solve(self, problem: Problem, method: str, seed: int) -> Result:
         options = (self.method_options or {}) if method == self.method else {}
         printer = _print_progress if self.verbose else None
@@ -257,11 +228,10 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
     def _without_consistency(self, problem: Problem, hard: Result, seed: int) -> tuple[Problem, Result]:
         """Soft margins where hard ones cannot be had; all features where a class has none to show."""
         proven = hard.status == Status.INFEASIBLE
+        stopped = "" if hard.stopped_by is None else f" before the {hard.stopped_by}"
+        fact = f"{hard.reason}{stopped}, which proves nothing"
         if proven:
             fact = f"no consistent selection exists for these data ({hard.reason}); this is proven"
-        else:
-            stopped = "" if hard.stopped_by is None else f" before the {hard.stopped_by}"
-            fact = f"{hard.reason}{stopped}, which proves nothing"
         if self.on_infeasible == "raise":
             message = f'{fact}: lower alpha or beta, or use soft margins (on_infeasible="soft")'
             raise InputError(message)
@@ -269,13 +239,16 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         if problem.soft or not problem.feature_class_sizes.all():
             done = "all features are kept, and a class without features is never predicted"
             warnings.warn(f"{fact}: {done}", InconsistentDataWarning, stacklevel=3)
-            return problem, _with_everything(problem, hard)
+            kept = problem.selectable
+            counts = tuple(problem.counts(kept).tolist())
+            return problem, replace(hard, support=kept, counts=counts, worst_margin=problem.worst_margin(kept))
         soft = problem.softened("auto")
         done = f"fitted with soft margins instead, slack_penalty={soft.slack_penalty:.4g}"
         warnings.warn(f"{fact}: {done}", InconsistentDataWarning, stacklevel=3)
         return soft, self._solve(soft, DEFAULT_METHOD, seed)  # the method that knows soft margins
 
     def _keep(self, problem: Problem, result: Result) -> None:
+        self.__dict__.pop("_ranking", None)  # of an earlier fit
         self._problem = problem
         self.result_ = result
         self.classes_ = problem.classes
@@ -342,8 +315,8 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         ndarray of shape (n_samples,)
             A class label for each sample.
         """
-        means = self._means(X)
-        predicted: NDArray[Any] = self.classes_[means.argmax(axis=1)]
+        largest = self._means(X).argmax(axis=1)
+        predicted: NDArray[Any] = self.classes_[largest]
         return predicted
 
     def predict_proba(self, X: Any) -> Floats:
@@ -393,12 +366,6 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         # scikit-learn's yardstick is three blobs with two features: one class has no feature of its own.
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def _with_everything(problem: Problem, hard: Result) -> Result:
-    support = problem.selectable
-    counts = tuple(int(count) for count in problem.counts(support))
-    return replace(hard, support=support, counts=counts, worst_margin=problem.worst_margin(support))
 
 
 def _print_progress(event: Progress) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from cobic.analyses.picture import axes_or_new, draw_path
 from cobic.errors import InputError
 from cobic.problem import Problem
-from cobic.report.views import HEATMAP_SPAN, LEVELS, colour, course_view, heatmap_view, margins_view
+from cobic.report.views import GREY, HEATMAP_SPAN, LEVELS, colour, course_view, heatmap_view, margins_view
 from cobic.search.result import Result
 
 if TYPE_CHECKING:
@@ -15,18 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["heatmap", "margins", "path", "progress"]
 
-_GREY = "#8a8f98"
-
 
 def heatmap(problem: Problem, result: Result, axes: Any = None) -> Any:
     """Draw samples by class × features by class, the kept features first.
 
     Parameters
     ----------
-    problem : Problem
-        What was solved.
-    result : Result
-        Its answer.
+    problem, result : Problem and Result
+        What was solved, and its answer.
     axes : matplotlib Axes, optional
         Where to draw; those of a new figure by default.
 
@@ -44,6 +40,8 @@ def heatmap(problem: Problem, result: Result, axes: Any = None) -> Any:
     'samples'
     """
     axes = axes_or_new(axes)
+    from matplotlib.patches import Rectangle  # an extra, known to be there by now
+
     view = heatmap_view(problem, result)
     rows, columns = view.cells.shape
     scores = (view.cells.astype(np.float32) * (2 / LEVELS) - 1) * HEATMAP_SPAN
@@ -51,22 +49,18 @@ def heatmap(problem: Problem, result: Result, axes: Any = None) -> Any:
         scores, aspect="auto", cmap="PRGn", vmin=-HEATMAP_SPAN, vmax=HEATMAP_SPAN, extent=(0, columns, rows, 0)
     )
     axes.figure.colorbar(image, ax=axes, label="standard deviations", shrink=0.8)
-    kept = sum(block.stop - block.start for block in view.blocks if block.kept)
     band = rows * 0.04
     for block in view.blocks:
-        shade = _GREY if block.cls < 0 else colour(block.cls)
-        size = (block.stop - block.start, -band)
-        axes.add_patch(_rectangle((block.start, 0), *size, shade, alpha=1.0 if block.kept else 0.5))
+        size, alpha = (block.stop - block.start, -band), 1.0 if block.kept else 0.5
+        axes.add_patch(Rectangle((block.start, 0), *size, color=colour(block.cls), alpha=alpha, linewidth=0))
         if block.start:
-            thick = block.start == kept
-            axes.axvline(block.start, color="black" if thick else _GREY, linewidth=1.6 if thick else 0.8)
+            thick = block.start == view.n_kept
+            axes.axvline(block.start, color="black" if thick else GREY, linewidth=1.6 if thick else 0.8)
     starts = np.searchsorted(problem.labels[view.samples], np.arange(problem.n_classes + 1))
     for start in starts[1:-1]:
-        axes.axhline(start, color=_GREY, linewidth=0.8)
+        axes.axhline(start, color=GREY, linewidth=0.8)
     axes.set_yticks((starts[1:] + starts[:-1]) / 2, [_plain(cls) for cls in problem.classes])
-    axes.set_ylim(rows, -band)
-    axes.set_xlabel("features, kept and then dropped, each by class")
-    axes.set_ylabel("samples")
+    axes.set(ylim=(rows, -band), xlabel="features, kept and then dropped, each by class", ylabel="samples")
     return axes
 
 
@@ -75,10 +69,8 @@ def margins(problem: Problem, result: Result, axes: Any = None) -> Any:
 
     Parameters
     ----------
-    problem : Problem
-        What was solved.
-    result : Result
-        Its answer, with a selected feature of every class.
+    problem, result : Problem and Result
+        What was solved, and its answer, with a selected feature of every class.
     axes : matplotlib Axes, optional
         Where to draw; those of a new figure by default.
 
@@ -110,8 +102,7 @@ def margins(problem: Problem, result: Result, axes: Any = None) -> Any:
                 label=None if binding else _plain(problem.classes[cls]),
             )  # fmt: skip
     axes.axhline(0, color="black", linewidth=1)
-    axes.set_xlabel("samples, smallest margin first")
-    axes.set_ylabel("margin")
+    axes.set(xlabel="samples, smallest margin first", ylabel="margin")
     axes.legend(loc="upper left", frameon=False)
     return axes
 
@@ -140,12 +131,11 @@ def progress(result: Result, axes: Any = None) -> Any:
     """
     axes = axes_or_new(axes)
     view = course_view(result)
-    axes.fill_between(view.seconds, view.found, view.bound, step="post", color=_GREY, alpha=0.2)
-    axes.step(view.seconds, view.bound, where="post", color=_GREY, label="no selection is better than this")
+    axes.fill_between(view.seconds, view.found, view.bound, step="post", color=GREY, alpha=0.2)
+    axes.step(view.seconds, view.bound, where="post", color=GREY, label="no selection is better than this")
     axes.step(view.seconds, view.found, where="post", color="#0072B2", label="best selection so far")
     axes.set_xlim(left=0)
-    axes.set_xlabel("seconds")
-    axes.set_ylabel("objective" if result.soft else "features")
+    axes.set(xlabel="seconds", ylabel="objective" if result.soft else "features")
     axes.legend(frameon=False)
     return axes
 
@@ -173,12 +163,6 @@ def path(path: "Path", axes: Any = None) -> Any:
     'margin α'
     """
     return draw_path(path, axes)
-
-
-def _rectangle(corner: tuple[float, float], width: float, height: float, shade: str, alpha: float) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle(corner, width, height, color=shade, alpha=alpha, linewidth=0)
 
 
 def _plain(name: Any) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedKFold
 
+from cobic.analyses import problem_of, step_by_step
 from cobic.analyses.picture import draw_path
 from cobic.analyses.tracing import Tracer, at_margin
 from cobic.answer.curve import choose
@@ -17,12 +18,11 @@ from cobic.answer.model import class_mean_weights
 from cobic.answer.steps import Steps, run_parameters
 from cobic.answer.tables import feature_table
 from cobic.certified.margins import Kind, LargestMargin
-from cobic.checks import is_whole, require_jobs, require_whole
+from cobic.checks import is_whole, require, require_jobs, require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools, Floats, Integers
 from cobic.methods import DEFAULT_METHOD, find_method
 from cobic.problem import Problem
-from cobic.search.parallel import side_by_side
 from cobic.search.result import Result
 
 Margins = Sequence[float] | NDArray[Any] | Literal["auto"] | None
@@ -51,10 +51,8 @@ class Path:
         objective_bound, seconds`` of the fit to all samples (a bound proven for a smaller α serves the larger ones),
         ``cv_error`` (mean over the folds of the share of misclassified held-out samples) and ``cv_se`` (its standard
         error).
-    chosen : float or None
-        The margin to take by the one-standard-error rule; None without cross-validation.
-    reason : str
-        Why.
+    chosen, reason : float or None, str
+        The margin to take by the one-standard-error rule, None without cross-validation; and why.
     largest : LargestMargin or None
         How far the margin can be raised, where it was asked for.
     survival : Survival
@@ -64,8 +62,7 @@ class Path:
     problem : Problem
         The data.
     stopped_by : str or None
-        ``"interrupt"`` if Ctrl-C cut it short: the table holds the margins that were solved until then, without
-        cross-validation.
+        ``"interrupt"`` if Ctrl-C cut it short: the table then has the margins solved before, without cross-validation.
     """
 
     kind: Kind
@@ -80,13 +77,7 @@ class Path:
 
     @property
     def chosen_result(self) -> Result:
-        """The fit to all samples at the chosen margin.
-
-        Raises
-        ------
-        InputError
-            If nothing was chosen.
-        """
+        """The fit to all samples at the chosen margin; an `InputError` if nothing was chosen."""
         return self.results[list(self.table[self.kind]).index(self._choice)]
 
     @property
@@ -103,22 +94,16 @@ class Path:
         return self.chosen
 
     def top(self, count: int) -> pd.DataFrame:
-        """The features that survive the largest margins.
-
-        Parameters
-        ----------
-        count : int
-            How many.
+        """The `count` features that survive the largest margins, best first.
 
         Returns
         -------
         DataFrame
             Columns ``rank, feature, class, survives`` (the largest margin at which the feature is selected) and a
-            ``mean …`` per class, best first.
+            ``mean …`` per class.
         """
-        if not is_whole(count) or count < 1:
-            message = f"{count!r} features cannot be listed: give a whole number of at least 1"
-            raise InputError(message)
+        message = f"{count!r} features cannot be listed: give a whole number of at least 1"
+        require(is_whole(count) and count >= 1, message)
         best = np.argsort(self.survival.ranking, kind="stable")[:count]
         table = feature_table(self.problem).iloc[best].reset_index(drop=True)
         table.insert(0, "rank", self.survival.ranking[best])
@@ -150,14 +135,14 @@ class Path:
 
 def path(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     alphas: Margins = None,
     betas: Margins = None,
     n_margins: int = 12,
     cv: int | Any | None = 5,
-    alpha: float = 0.0,
-    beta: float = 1.0,
+    alpha: float | None = None,
+    beta: float | None = None,
     method: str = DEFAULT_METHOD,
     time_limit: float | None = 10.0,
     random_state: int = 0,
@@ -171,8 +156,8 @@ def path(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The data.
+    X : Problem, or array-like or sparse matrix of shape (n_samples, n_features)
+        The data; a :class:`cobic.Problem` has its own `y`, margins and `choices`, which are left out then.
     y : array-like of shape (n_samples,)
         Class of each sample.
     alphas, betas : sequence of float or "auto", optional
@@ -182,8 +167,8 @@ def path(
         How many margins where they are not given.
     cv : int, splitter of scikit-learn, or None, default=5
         Folds of the cross-validation (stratified, shuffled); None for none.
-    alpha, beta : float
-        The margin that is not varied.
+    alpha, beta : float, optional
+        The margin that is not varied; 0, or 1, by default.
     method : str, default="certified"
         As in :func:`cobic.solve`.
     time_limit : float or None, default=10.0
@@ -191,9 +176,8 @@ def path(
     random_state : int, default=0
         Seed of the folds and of the method.
     n_jobs : int, optional
-        Processes, as in joblib: after the fits to all samples the folds run side by side, on whatever
-        ``joblib.parallel_config`` says. The answer is the same for every number and backend, unless fits are cut short
-        by the time limit.
+        Processes, as in joblib: after the fits to all samples the folds run side by side. The answer is the same for
+        every number and backend, unless fits are cut short by the time limit.
     method_options : dict, optional
         Options of the method. Unless ``max_programs`` says otherwise, ``certified`` may solve 1000 linear programs
         per fit in the folds and on a grid of its own, and as many as always where the margins are given.
@@ -220,23 +204,49 @@ def path(
     True
     >>> len(path.top(10))
     10
+    >>> cobic.path(data.problem(beta=1.1), alphas=[0, 20], cv=None)  # or of a problem that is there
+    <Path over alpha 0 to 20: 183 to 177 features>
     """
-    kind = _kind(alphas, betas)
-    given = alphas if kind == "alpha" else betas
+    if alphas is not None and betas is not None:
+        message = "give alphas or betas, not both: the other margin stays at alpha, or beta"
+        raise InputError(message)
+    kind: Kind = "alpha" if betas is None else "beta"
+    given = alphas if betas is None else betas
     require_whole("random_state", random_state, 0)
     require_jobs(n_jobs)
-    find_method(method, method_options or {})
-    problem = Problem(X, y, alpha, beta, **choices)
-    _require_other_margin(kind, problem)
+    options = dict(method_options or {})
+    find_method(method, options)
+    problem = problem_of(X, y, alpha, beta, choices)
+    without_effect, other = (problem.alpha > 0, "beta") if kind == "alpha" else (problem.beta > 1, "alpha")
+    message = f"{kind} is given, but {kind}s are varied: leave {kind} out, or give {other}s"
+    require(not without_effect.any(), message)
     values = None if given is None or (isinstance(given, str) and given == "auto") else _checked(kind, given)
     splits = _splits(problem, cv, random_state)
-    options = dict(method_options or {})
     steps = Steps.of(folder)
     tracer = Tracer(problem, kind, method, time_limit, random_state, options, on_progress=on_progress, steps=steps)
-    plan = _Plan(values, n_margins, splits)
-    with steps.opened(lambda: plan.parameters(tracer)):
-        folds, stopped_by = plan.done(tracer, n_jobs)
-    return _put_together(tracer, np.array(folds), stopped_by)
+    asked = {
+        f"{kind}s": "auto" if values is None else values,
+        "n_margins": n_margins if values is None else None,
+        "cv": splits,
+        "method": method,
+        "time_limit": time_limit,
+        "random_state": random_state,
+        "method_options": options,
+    }
+    folds: list[list[float]] = []
+    stopped_by = None
+    with steps.opened(lambda: run_parameters("path", problem, asked)):
+        try:
+            if values is None:
+                tracer.adaptive(n_margins)
+            else:
+                tracer.along(values)
+            folds = _fold_errors(tracer, splits, n_jobs)
+        except KeyboardInterrupt:
+            if not tracer.results:
+                raise
+            stopped_by = "interrupt"
+    return _put_together(tracer, folds, stopped_by)
 
 
 def survival(
@@ -252,30 +262,14 @@ def survival(
     return _survival(problem, tracer.results)
 
 
-def _kind(alphas: Margins, betas: Margins) -> Kind:
-    if alphas is not None and betas is not None:
-        message = "give alphas or betas, not both: the other margin stays at alpha, or beta"
-        raise InputError(message)
-    return "alpha" if betas is None else "beta"
-
-
-def _require_other_margin(kind: Kind, problem: Problem) -> None:
-    """Complain about a margin that is given, but varied: it would have no effect."""
-    given, other = (problem.alpha > 0, "beta") if kind == "alpha" else (problem.beta > 1, "alpha")
-    if given.any():
-        message = f"{kind} is given, but {kind}s are varied: leave {kind} out, or give {other}s"
-        raise InputError(message)
-
-
 def _checked(kind: Kind, given: Any) -> list[float]:
     try:
         values = np.unique(np.asarray(given, dtype=np.float64))
     except (TypeError, ValueError):
         values = np.zeros(0)
     least = 0.0 if kind == "alpha" else 1.0
-    if values.size == 0 or not (np.isfinite(values) & (values >= least)).all():
-        message = f'{kind}s is {given!r}: give finite numbers of at least {least:g}, or "auto"'
-        raise InputError(message)
+    fine = values.size > 0 and (np.isfinite(values) & (values >= least)).all()
+    require(fine, f'{kind}s is {given!r}: give finite numbers of at least {least:g}, or "auto"')
     return [float(value) for value in values]
 
 
@@ -283,68 +277,26 @@ def _splits(problem: Problem, cv: Any, seed: int) -> list[tuple[Integers, Intege
     if cv is None:
         return []
     if is_whole(cv):
-        smallest = int(problem.class_sizes.min())
+        smallest, name = int(problem.class_sizes.min()), problem.classes[int(problem.class_sizes.argmin())]
         folds = min(int(cv), smallest)
-        if folds < 2:
-            name = problem.classes[int(problem.class_sizes.argmin())]
-            message = f"cv is {cv} and class {name} has {smallest} sample(s): give cv of at least 2, or cv=None"
-            raise InputError(message)
+        message = f"cv is {cv} and class {name} has {smallest} sample(s): give cv of at least 2, or cv=None"
+        require(folds >= 2, message)
         cv = StratifiedKFold(folds, shuffle=True, random_state=seed % 2**32)  # it knows no larger seeds
-    if not hasattr(cv, "get_n_splits"):
-        message = f"cv is {cv!r}: give a number of folds, a splitter of scikit-learn, or None"
-        raise InputError(message)
+    message = f"cv is {cv!r}: give a number of folds, a splitter of scikit-learn, or None"
+    require(hasattr(cv, "get_n_splits"), message)
     return list(cv.split(np.zeros((problem.n_samples, 1)), problem.labels))
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """What is to be done: the margins, or how many of them, and the folds."""
-
-    values: list[float] | None
-    n_margins: int
-    splits: list[tuple[Integers, Integers]]
-
-    def parameters(self, tracer: Tracer) -> dict[str, Any]:
-        """All that the answer depends on."""
-        asked = {
-            f"{tracer.kind}s": "auto" if self.values is None else self.values,
-            "n_margins": self.n_margins if self.values is None else None,
-            "cv": self.splits,
-            "method": tracer.method,
-            "time_limit": tracer.time_limit,
-            "random_state": tracer.seed,
-            "method_options": tracer.options,
-        }
-        return run_parameters("path", tracer.problem, asked)
-
-    def done(self, tracer: Tracer, n_jobs: int | None) -> tuple[list[list[float]], str | None]:
-        """Trace the curve; the errors of the folds, and what stopped it before they were known."""
-        try:
-            if self.values is None:
-                tracer.adaptive(self.n_margins)
-            else:
-                tracer.along(self.values)
-            return self._fold_errors(tracer, n_jobs), None
-        except KeyboardInterrupt:
-            if not tracer.results:
-                raise
-            return [], "interrupt"
-
-    def _fold_errors(self, tracer: Tracer, n_jobs: int | None) -> list[list[float]]:
-        """For each fold the errors at the margins of the curve."""
-        if not self.splits:
-            return []
-        values, silent, total = sorted(tracer.results), tracer.of(tracer.problem), len(self.splits)
-        asked = {f"fold-{fold:04d}": {"margins": values, "split": split} for fold, split in enumerate(self.splits, 1)}
-        kept = {name: tracer.steps.recall(name, about) for name, about in asked.items()}
-        errors: dict[str, list[float]] = {name: known for name, known in kept.items() if known is not None}
-        left = {name: (values, *about["split"]) for name, about in asked.items() if name not in errors}
-        tracer.tell(f"cross-validation: {len(errors)} of {total} folds done")
-        for name, fold in side_by_side(_errors_of_fold, silent, left, n_jobs):
-            errors[name] = fold
-            tracer.steps.keep(name, asked[name], fold)
-            tracer.tell(f"cross-validation: {len(errors)} of {total} folds done")
-        return [errors[name] for name in asked]
+def _fold_errors(tracer: Tracer, splits: list[tuple[Integers, Integers]], n_jobs: int | None) -> list[list[float]]:
+    """For each fold the errors at the margins of the curve."""
+    if not splits:
+        return []
+    values, silent = sorted(tracer.results), tracer.of(tracer.problem)
+    tasks = {f"fold-{fold:04d}": (values, *split) for fold, split in enumerate(splits, 1)}
+    asked = {name: {"margins": values, "split": split} for name, split in zip(tasks, splits, strict=True)}
+    for errors in step_by_step(_errors_of_fold, silent, tasks, asked, tracer.steps, n_jobs):
+        tracer.tell(f"cross-validation: {len(errors)} of {len(splits)} folds done")
+    return [errors[name] for name in tasks]
 
 
 def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: Integers) -> list[float]:
@@ -366,44 +318,33 @@ def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: 
     return errors
 
 
-def _put_together(tracer: Tracer, folds: Floats, stopped_by: str | None) -> Path:
-    kind, problem = tracer.kind, tracer.problem
-    values = sorted(tracer.results)
-    results = [tracer.results[value] for value in values]
-    table = _table(kind, problem, values, results)
-    chosen, reason = None, "without cross-validation nothing is chosen"
+def _put_together(tracer: Tracer, folds: list[list[float]], stopped_by: str | None) -> Path:
+    kind, problem, results = tracer.kind, tracer.problem, dict(sorted(tracer.results.items()))
+    table = _table(kind, problem, list(results), list(results.values()))
+    if folds:
+        errors = np.array(folds)
+        table["cv_error"] = errors.mean(axis=0)
+        table["cv_se"] = errors.std(axis=0, ddof=1) / np.sqrt(len(folds))
+    chosen, reason = choose(kind, table)
     if stopped_by is not None:
         reason = "it was interrupted before the cross-validation was done"
-    elif folds.size:
-        table["cv_error"] = folds.mean(axis=0)
-        table["cv_se"] = folds.std(axis=0, ddof=1) / np.sqrt(folds.shape[0])
-        chosen, reason = choose(kind, table)
-    ranks = _survival(problem, tracer.results)
-    return Path(kind, table, chosen, reason, tracer.largest, ranks, tuple(results), problem, stopped_by)
+    ranks = _survival(problem, results)
+    return Path(kind, table, chosen, reason, tracer.largest, ranks, tuple(results.values()), problem, stopped_by)
 
 
 def _table(kind: Kind, problem: Problem, values: list[float], results: list[Result]) -> pd.DataFrame:
     """What the fits to all samples say, one row per margin."""
-    bounds = np.array([result.upper_bound for result in results])
-    if kind == "alpha" and not problem.soft:
-        bounds = np.minimum.accumulate(bounds)  # a selection for a larger α is one for every smaller α
-    closed = [result.consistent and result.n_selected == bound for result, bound in zip(results, bounds, strict=True)]
-    return pd.DataFrame(
-        {
-            kind: values,
-            "n_selected": [result.n_selected for result in results],
-            "upper_bound": bounds,
-            "gap": [
-                result.gap if result.soft else bound - result.n_selected
-                for result, bound in zip(results, bounds, strict=True)
-            ],
-            "status": ["optimal" if done else str(result.status) for result, done in zip(results, closed, strict=True)],
-            "worst_margin": [result.worst_margin for result in results],
-            "objective": [result.objective for result in results],
-            "objective_bound": [result.objective_bound for result in results],
-            "seconds": [result.seconds for result in results],
-        }
-    )
+    fields = ("n_selected", "upper_bound", "gap", "status", "worst_margin", "objective", "objective_bound", "seconds")
+    table = pd.DataFrame({name: [getattr(result, name) for result in results] for name in fields})
+    table.insert(0, kind, values)
+    table["status"] = table["status"].astype(str)
+    if not problem.soft:
+        if kind == "alpha":
+            table["upper_bound"] = table["upper_bound"].cummin()  # a selection for a larger α is one for every smaller
+        table["gap"] = table["upper_bound"] - table["n_selected"]
+    closed = np.array([result.consistent for result in results]) & (table["n_selected"] == table["upper_bound"])
+    table.loc[closed, "status"] = "optimal"
+    return table
 
 
 def _survival(problem: Problem, results: dict[float, Result]) -> Survival:

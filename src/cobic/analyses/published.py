@@ -1,15 +1,14 @@
 """The two tables of Mucherino & Cafieri (2010), and running cobic on their rows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from cobic.answer.model import Model
-from cobic.checks import require_jobs
+from cobic.checks import require, require_jobs
 from cobic.datasets import LOADERS
-from cobic.errors import InputError
 from cobic.methods import solve
 from cobic.problem.dataset import Dataset
 from cobic.search.parallel import runs_alone, side_by_side
@@ -48,18 +47,15 @@ class ReproducedRow:
 
     def document(self) -> dict[str, Any]:
         """The row under the keys that ``cobic reproduce --json`` prints."""
+        published, result = self.published, self.result
         return {
-            "dataset": self.published.dataset,
-            "kind": self.published.kind,
-            "value": self.published.value,
-            "published": self.published.features,
-            "n_selected": self.result.n_selected,
-            "upper_bound": self.result.upper_bound,
-            "gap": self.result.gap,
-            "status": str(self.result.status),
+            **{name: getattr(published, name) for name in ("dataset", "kind", "value")},
+            "published": published.features,
+            **{name: getattr(result, name) for name in ("n_selected", "upper_bound", "gap")},
+            "status": str(result.status),
             "errors": self.errors,
-            "published_errors": self.published.errors,
-            "seconds": round(self.result.seconds, 4),
+            "published_errors": published.errors,
+            "seconds": round(result.seconds, 4),
         }
 
 
@@ -79,32 +75,25 @@ PUBLISHED = (
 
 
 def choose_rows(patterns: Sequence[str]) -> tuple[PublishedRow, ...]:
-    """Choose rows by name or by the beginning of it.
+    """Choose rows by name or by the beginning of it, such as ``golub:alpha``; all without any pattern."""
 
-    Examples
-    --------
-    >>> [row.features for row in choose_rows(["golub:alpha=50", "notterman:beta=2"])]
-    [7061, 6267]
-    """
+    def matches(row: PublishedRow, pattern: str) -> bool:
+        return row.name == pattern or row.name.startswith((f"{pattern}:", f"{pattern}="))
+
     for pattern in patterns:
-        if not any(_matches(row.name, pattern) for row in PUBLISHED):
-            message = f"no row is called {pattern!r}: write e.g. golub, golub:beta or golub:alpha=50"
-            raise InputError(message)
-    return tuple(row for row in PUBLISHED if not patterns or any(_matches(row.name, each) for each in patterns))
+        message = f"no row is called {pattern!r}: write e.g. golub, golub:beta or golub:alpha=50"
+        require(any(matches(row, pattern) for row in PUBLISHED), message)
+    return tuple(row for row in PUBLISHED if not patterns or any(matches(row, each) for each in patterns))
 
 
 def reproduce(
-    rows: Sequence[PublishedRow] = PUBLISHED,
-    *,
-    solver: Callable[..., Result] = solve,
-    n_jobs: int | None = None,
-    **solve_options: Any,
+    rows: Sequence[PublishedRow] = PUBLISHED, *, n_jobs: int | None = None, **solve_options: Any
 ) -> Iterator[ReproducedRow]:
     """Solve rows of the paper's tables."""
     require_jobs(n_jobs)
     if not runs_alone(n_jobs):
         solve_options.pop("on_progress", None)
-    shared = {name: LOADERS[name]() for name in dict.fromkeys(row.dataset for row in rows)}, solver, solve_options
+    shared = {name: LOADERS[name]() for name in dict.fromkeys(row.dataset for row in rows)}, solve_options
     ready: dict[int, ReproducedRow] = {}
     awaited = 0
     for place, row in side_by_side(_reproduced, shared, dict(enumerate(zip(rows, strict=True))), n_jobs):
@@ -114,20 +103,13 @@ def reproduce(
             awaited += 1
 
 
-def _reproduced(
-    shared: tuple[dict[str, Dataset], Callable[..., Result], dict[str, Any]], row: PublishedRow
-) -> ReproducedRow:
-    datasets, solver, solve_options = shared
+def _reproduced(shared: tuple[dict[str, Dataset], dict[str, Any]], row: PublishedRow) -> ReproducedRow:
+    datasets, solve_options = shared
     data = datasets[row.dataset]
     problem = data.problem(**{row.kind: row.value})
-    result = solver(problem, **solve_options)
-    errors = _errors(Model.of(problem, result), data.test) if data.test is not None and all(result.counts) else None
+    result = solve(problem, **solve_options)
+    errors = None
+    if data.test is not None and all(result.counts):
+        predicted = Model.of(problem, result).predict(data.test.X, data.test.feature_names)
+        errors = int(np.sum(predicted != data.test.y))
     return ReproducedRow(row, result, errors)
-
-
-def _matches(name: str, pattern: str) -> bool:
-    return name == pattern or name.startswith((f"{pattern}:", f"{pattern}="))
-
-
-def _errors(model: Model, test: Dataset) -> int:
-    return int(np.sum(model.predict(test.X, test.feature_names) != test.y))

@@ -10,12 +10,11 @@ import numpy as np
 from cobic.answer.records import mask_text, read_mask, read_result, result_document
 from cobic.answer.steps import Steps
 from cobic.certified.margins import Kind, LargestMargin, largest_margin
-from cobic.checks import require_whole
-from cobic.errors import InputError
+from cobic.checks import require, require_whole
 from cobic.matrix import Bools
 from cobic.methods import DEFAULT_METHOD, solve
 from cobic.problem import Problem
-from cobic.search.budget import Budget, OnProgress
+from cobic.search.budget import Budget
 from cobic.search.result import Result, Status
 
 _QUICK_PROGRAMS = 1000  # of fits that only lead to the next margin
@@ -25,9 +24,8 @@ _PUSHES = 4  # halvings between what was found and its bound
 
 def at_margin(problem: Problem, kind: Kind, value: float) -> Problem:
     """The problem with another α, or another β."""
-    if kind == "alpha":
-        return problem.with_margins(value, problem.beta)
-    return problem.with_margins(problem.alpha, value)
+    alpha, beta = (value, problem.beta) if kind == "alpha" else (problem.alpha, value)
+    return problem.with_margins(alpha, beta)
 
 
 @dataclass
@@ -83,15 +81,14 @@ class Tracer:
         """Solve from no margin to the largest feasible one, and between where the number of features changes most."""
         require_whole("n_margins", count, 2)
         first = self._solve(self.least, start)
-        if first.status == Status.INFEASIBLE:
-            message = f"there is no path: {first.reason}, which is proven; give slack_penalty for soft margins"
-            raise InputError(message)
-        if first.status == Status.UNKNOWN:
-            message = f"there is no path: {first.reason}; raise time_limit or max_programs, or give slack_penalty"
-            raise InputError(message)
+        message = f"there is no path: {first.reason}, which is proven; give slack_penalty for soft margins"
+        require(first.status != Status.INFEASIBLE, message)
+        message = f"there is no path: {first.reason}; raise time_limit or max_programs, or give slack_penalty"
+        require(first.status != Status.UNKNOWN, message)
         self.results[self.least] = first
-        if self.problem.soft:
-            self.along(self._soft_grid(first, count), quick=True)
+        if self.problem.soft:  # every margin is feasible: up to the median one of the first fit
+            reach = float(np.median(np.abs(self.problem.margins(first.support)))) if self.kind == "alpha" else 4.0
+            self.along(np.linspace(self.least, self.least + reach, count).tolist(), quick=True)
             return
         try:
             self._reach_out(first)
@@ -108,14 +105,18 @@ class Tracer:
         known = [support for support in start if self.problem.counts(support).all()]
         if known and self.method == DEFAULT_METHOD:
             options["start"] = known
-        at, listener = at_margin(self.problem, self.kind, value), self._listener(value)
+        at, where = at_margin(self.problem, self.kind, value), f"{self.kind} {value:.4g}"
+        self.tell(where)
+        listener = None if self.on_progress is None else lambda event: self.tell(f"{where}: {event}")
         step, asked = self._next_step("fit"), {"margin": value, "options": options}
         kept = self.steps.recall(step, asked)
         if kept is not None:
             return read_result(kept, at)
         result = solve(at, self.method, self.time_limit, self.seed, listener, **options)
         if result.stopped_by == "interrupt":
-            self._keep_if_better(value, result)
+            found = result.status in (Status.OPTIMAL, Status.FEASIBLE)
+            if found and (value not in self.results or result.objective > self.results[value].objective):
+                self.results[value] = result
             raise KeyboardInterrupt
         self.steps.keep(step, asked, result_document(result))
         return result
@@ -124,20 +125,6 @@ class Tracer:
         """Name of the next step: they come in the same order whenever the same run is done again."""
         self._n_steps += 1
         return f"{what}-{self._n_steps:04d}"
-
-    def _listener(self, value: float) -> OnProgress | None:
-        """What passes the progress of a single fit on."""
-        if self.on_progress is None:
-            return None
-        where = f"{self.kind} {value:.4g}"
-        self.tell(where)
-        return lambda event: self.tell(f"{where}: {event}")
-
-    def _keep_if_better(self, value: float, result: Result) -> None:
-        """Keep a fit that was cut short, if it found something that is not known yet."""
-        found = result.status in (Status.OPTIMAL, Status.FEASIBLE)
-        if found and (value not in self.results or result.objective > self.results[value].objective):
-            self.results[value] = result
 
     def _largest_margin(self, known: Sequence[Bools]) -> LargestMargin:
         self.tell(f"the largest {self.kind}")
@@ -176,7 +163,8 @@ class Tracer:
         """Try margins between the largest that was found and its bound."""
         part = 0.5
         for _ in range(_PUSHES):
-            value = max(largest.found, 0.0) + part * (largest.bound - max(largest.found, 0.0))
+            found = max(largest.found, 0.0)
+            value = found + part * (largest.bound - found)
             result = self._solve(value, [largest.support], quick=True)
             if result.consistent:
                 largest = replace(largest, found=value + result.worst_margin, support=result.support)
@@ -187,10 +175,8 @@ class Tracer:
     def _fill_in(self, count: int) -> None:
         """Solve between the neighbours that differ most, until there are enough margins."""
         while len(self.results) < count and (gap := _widest(self.results)) is not None:
-            low, high = gap
-            nearby = [self.results[low].support, self.results[high].support]
-            middle = _between(low, high)
-            self.results[middle] = self._solve(middle, nearby, quick=True)
+            middle = _between(*gap)
+            self.results[middle] = self._solve(middle, [self.results[value].support for value in gap], quick=True)
 
     def _raise_largest(self) -> None:
         """The largest margin again, where a fit turned out to bear more."""
@@ -201,26 +187,17 @@ class Tracer:
         if found > self.largest.found:
             self.largest = replace(self.largest, found=found, support=result.support)
 
-    def _soft_grid(self, first: Result, count: int) -> list[float]:
-        """With soft margins every margin is feasible: up to the median one of the first fit."""
-        reach = float(np.median(np.abs(self.problem.margins(first.support)))) if self.kind == "alpha" else 4.0
-        values: list[float] = np.linspace(self.least, self.least + reach, count).tolist()
-        return values
-
 
 def _widest(results: dict[float, Result]) -> tuple[float, float] | None:
     """The neighbours between which the number of features falls by the largest factor."""
-    pairs = list(pairwise(sorted(results)))
-    fall = [_fall(results, low, high) for low, high in pairs]
-    if not pairs or max(fall) <= 0:
-        return None
-    return pairs[int(np.argmax(fall))]
 
+    def fall(pair: tuple[float, float]) -> float:
+        before, after = (max(results[value].n_selected, 1) for value in pair)
+        return before / after
 
-def _fall(results: dict[float, Result], low: float, high: float) -> float:
-    if high - low <= _CLOSE * high:
-        return 0.0
-    return float(np.log(max(results[low].n_selected, 1) / max(results[high].n_selected, 1)))
+    pairs = [(low, high) for low, high in pairwise(sorted(results)) if high - low > _CLOSE * high]
+    widest = max(pairs, key=fall, default=None)
+    return None if widest is None or fall(widest) <= 1 else widest
 
 
 def _between(low: float, high: float) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cobic.answer.tables import feature_table
+from cobic.checks import require
 from cobic.errors import InputError, ModelError
 from cobic.matrix import Floats
 from cobic.problem import Problem
@@ -64,7 +65,7 @@ class Curve:
     survives: Floats
 
     @classmethod
-    def of(cls, path: Any) -> Self:
+    def of(cls, path: "MarginPath") -> Self:
         """What the report needs of a :class:`cobic.Path`."""
         ranking = path.survival.ranking.astype(np.float64)
         return cls(path.kind, path.table, path.chosen, path.reason, ranking, path.survival.margin)
@@ -75,7 +76,10 @@ class Curve:
         try:
             document = json.loads((folder / "path.json").read_text(encoding="utf-8"))
             table = pd.read_csv(folder / "path.csv", float_precision="round_trip")
-            ranking = _numeric(pd.read_csv(folder / "ranking.csv", dtype=str, na_filter=False))
+            ranking = pd.read_csv(folder / "ranking.csv", dtype=str, na_filter=False)
+            for name in ranking.columns.difference(["feature", "class"]):
+                cells = ranking[name].replace("", "nan") if name == "survives" else ranking[name]
+                ranking[name] = [float(cell) for cell in cells]  # pandas does not read the last digit
             kind, chosen, reason = document["kind"], document["chosen"], document["reason"]
             same = _same_rows(kind, table, document)
         except OSError as error:
@@ -84,26 +88,15 @@ class Curve:
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             message = f"{folder} is not a folder of `cobic path --out`: path.json, path.csv or ranking.csv is damaged"
             raise ModelError(message) from None
-        if not same:
-            message = f"{folder} does not hold together: path.json and path.csv differ"
-            raise ModelError(message)
-        if not _follows(kind, table, chosen, reason):
-            message = f"{folder} does not hold together: the choice of path.json does not follow from its errors"
-            raise ModelError(message)
+        damage = f"{folder} does not hold together:"
+        require(same, f"{damage} path.json and path.csv differ", ModelError)
+        expected, why = choose(kind, table)
+        follows = chosen == expected and (chosen is None or reason == why)
+        require(follows, f"{damage} the choice of path.json does not follow from its errors", ModelError)
         rank, survives = _in_order_of_features(folder, ranking, problem)
-        if not _kept_as_ranked(table[kind].to_numpy(np.float64), table["n_selected"].to_numpy(np.float64), survives):
-            message = f"{folder} does not hold together: path.csv keeps other numbers of features than ranking.csv"
-            raise ModelError(message)
+        kept = _kept_as_ranked(table[kind].to_numpy(np.float64), table["n_selected"].to_numpy(np.float64), survives)
+        require(kept, f"{damage} path.csv keeps other numbers of features than ranking.csv", ModelError)
         return cls(kind, table, chosen, reason, rank, survives)
-
-
-def _numeric(ranking: pd.DataFrame) -> pd.DataFrame:
-    """The ranking with numbers where they belong; no margin at all is an empty cell."""
-    names = [name for name in ranking.columns if name not in ("feature", "class")]
-    for name in names:
-        cells = ranking[name].replace("", "nan") if name == "survives" else ranking[name]
-        ranking[name] = [float(cell) for cell in cells]
-    return ranking
 
 
 def _same_rows(kind: Any, table: pd.DataFrame, document: dict[str, Any]) -> bool:
@@ -111,10 +104,10 @@ def _same_rows(kind: Any, table: pd.DataFrame, document: dict[str, Any]) -> bool
     if kind not in ("alpha", "beta") or not isinstance(document["reason"], str) or table.empty:
         raise ValueError
     errors = [name for name in ("cv_error", "cv_se") if name in table]
-    names = [kind, "n_selected", "upper_bound", *errors]
     rows = pd.DataFrame(document["rows"])
     if len(rows) != len(table) or len(errors) != sum(name in rows for name in ("cv_error", "cv_se")):
         return False
+    names = [kind, "n_selected", "upper_bound", *errors]
     here, there = (each[names].astype(np.float64).to_numpy() for each in (table, rows))
     in_order = bool((np.diff(here[:, 0]) > 0).all() and np.isfinite(here[:, :3]).all())
     return in_order and np.allclose(here, there, rtol=1e-9, atol=1e-14, equal_nan=True)
@@ -122,6 +115,8 @@ def _same_rows(kind: Any, table: pd.DataFrame, document: dict[str, Any]) -> bool
 
 def choose(kind: str, table: pd.DataFrame) -> tuple[float | None, str]:
     """The largest margin, hence the fewest features, whose error is within a standard error of the least; and why."""
+    if "cv_error" not in table:
+        return None, "without cross-validation nothing is chosen"
     usable = table[table["cv_error"].notna() & (table["n_selected"] > 0)]
     if usable.empty:
         return None, "no margin could be fitted in all folds"
@@ -133,14 +128,6 @@ def choose(kind: str, table: pd.DataFrame) -> tuple[float | None, str]:
         f"one standard error of the least ({best['cv_error']:.3g} + {best['cv_se']:.3g} at {kind} = {best[kind]:.6g})"
     )
     return float(taken[kind]), reason
-
-
-def _follows(kind: str, table: pd.DataFrame, chosen: float | None, reason: str) -> bool:
-    """Whether a choice follows from the errors of the table."""
-    if "cv_error" not in table:
-        return chosen is None
-    expected, why = choose(kind, table)
-    return chosen == expected and (chosen is None or reason == why)
 
 
 def _kept_as_ranked(margins: Floats, kept: Floats, survives: Floats) -> bool:
@@ -159,13 +146,10 @@ def _in_order_of_features(folder: Path, ranking: pd.DataFrame, problem: Problem)
     known = feature_table(problem)
     known["feature"] = known["feature"].astype(str)
     keys = list(known.columns)
-    if not {"rank", "survives", *keys} <= set(ranking.columns) or len(ranking) != len(known):
-        message = f"{folder}: ranking.csv is not about these data: it has other features or classes"
-        raise InputError(message)
+    other, same = f"{folder}: ranking.csv is not about these data:", len(ranking) == len(known)
+    require(same and {"rank", "survives", *keys} <= {*ranking.columns}, f"{other} it has other features or classes")
     for table in (known, ranking):
         table["twin"] = table.groupby(keys).cumcount()
     joined = known.merge(ranking, on=[*keys, "twin"], how="left", validate="one_to_one")
-    if joined["rank"].isna().any():
-        message = f"{folder}: ranking.csv is not about these data: a feature or its means differ"
-        raise InputError(message)
+    require(joined["rank"].notna().all(), f"{other} a feature or its means differ")
     return joined["rank"].to_numpy(np.float64), joined["survives"].to_numpy(np.float64)

@@ -1,10 +1,11 @@
 """The folder of ``cobic select --out``: an answer as files, and read back from them and checked against the data."""
 
+import io
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -12,23 +13,17 @@ import pandas as pd
 from cobic.answer.model import Model
 from cobic.answer.tables import finite, provenance, selection_table, summary_document, violation_table
 from cobic.checker import Verification, verify
+from cobic.checks import require
 from cobic.errors import InputError, ModelError
 from cobic.matrix import Bools
-from cobic.methods import METHODS
+from cobic.methods import METHODS, Method
 from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
 from cobic.problem.identity import problem_arguments
-from cobic.search.judge import status_of
-from cobic.search.result import Progress, Result, Status
+from cobic.search.judge import judged
+from cobic.search.result import LeftOpenBy, Progress, Result, Status
 
-ANSWER_FILES = (
-    "selection.csv",
-    "model.json",
-    "violations.csv",
-    "certificate.json",
-    "run.json",
-    "report.html",
-)
+ANSWER_FILES = ("selection.csv", "model.json", "violations.csv", "certificate.json", "run.json", "report.html")
 _DAMAGED = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
 
 
@@ -61,19 +56,18 @@ def answer_files(answer: Answer) -> dict[str, str]:
 def run_document(answer: Answer) -> dict[str, Any]:
     """How an answer was found, for the file ``run.json``."""
     problem, result = answer.problem, answer.result
-    history = [{key: finite(value) for key, value in asdict(event).items()} for event in result.history]
-    runs = [{key: finite(value) for key, value in asdict(run).items()} for run in result.runs]
+    history, runs = (
+        [{key: finite(value) for key, value in asdict(each).items()} for each in events]
+        for events in (result.history, result.runs)
+    )
     return {
         **summary_document(problem, result),
-        "reason": result.reason,
-        "stopped_by": result.stopped_by,
+        **{name: getattr(result, name) for name in ("reason", "stopped_by", "left_open_by")},
         "source": answer.source,
         "sample_names": None if problem.sample_names is None else list(problem.sample_names),
         "alpha": problem.alpha.tolist(),
         "beta": problem.beta.tolist(),
-        "ties": problem.ties,
-        "beta_rule": problem.beta_rule,
-        "n_ties": problem.n_ties,
+        **{name: getattr(problem, name) for name in ("ties", "beta_rule", "n_ties")},
         "slack_penalty": finite(problem.slack_penalty),
         "n_required": int(problem.required.sum()),
         "n_excluded": int((~problem.selectable).sum()),
@@ -89,7 +83,7 @@ def run_document(answer: Answer) -> dict[str, Any]:
 
 def read_answer(folder: Path, data: Dataset) -> Answer:
     """Read an answer back and check it: the data by digest and names, the selection by its margins, the proof whole."""
-    run = _json(folder / "run.json", folder)
+    run = _json(folder, "run.json")
     data.problem()  # complains about the data themselves, if there is something to complain about
     try:
         problem = data.problem(**problem_arguments(run["problem"], len(data.feature_names)))
@@ -97,46 +91,40 @@ def read_answer(folder: Path, data: Dataset) -> Answer:
     except (*_DAMAGED, InputError):
         message = f"{folder}/run.json does not say which problem it is about: run `cobic select --out` again"
         raise InputError(message) from None
-    if known != problem.digest:
-        message = f"{data.source} does not hold the data of {folder}: values, shape or classes differ"
-        raise InputError(message)
+    message = f"{data.source} does not hold the data of {folder}: values, shape or classes differ"
+    require(known == problem.digest, message)
     support = _support(folder, problem)
-    checked = _checked(folder, run, problem)
-    result = _result(folder, run, problem, support, checked)
-    source, options, timings = _circumstances(folder, run, problem)
-    return Answer(problem, result, source, options, timings, None if checked is None else checked[1])
+    certificate, checked = _checked(folder, run, problem)
+    result = _result(folder, run, problem, support, certificate, checked)
+    return Answer(problem, result, *_circumstances(folder, run, problem), checked)
 
 
-def _json(path: Path, folder: Path) -> dict[str, Any]:
+def _read(folder: Path, name: str, parse: Callable[[bytes], Any]) -> Any:
+    """What a file holds; None if it cannot be parsed."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        return parse((folder / name).read_bytes())
     except OSError:
-        message = f"{folder} is not a folder of `cobic select --out`: cannot read {path.name} in it"
+        message = f"{folder} is not a folder of `cobic select --out`: cannot read {name} in it"
         raise InputError(message) from None
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
-        message = f"{path} is damaged: it is not a JSON object"
-        raise ModelError(message)
-    return document
+    except (ValueError, RecursionError):  # pandas' own errors are such, too
+        return None
+
+
+def _json(folder: Path, name: str) -> dict[str, Any]:
+    document = _read(folder, name, lambda content: json.loads(content.decode()))
+    require(isinstance(document, dict), f"{folder / name} is damaged: it is not a JSON object", ModelError)
+    return dict(document)
 
 
 def _support(folder: Path, problem: Problem) -> Bools:
-    path = folder / "selection.csv"
-    try:
-        table = pd.read_csv(path, usecols=["feature", "selected"], dtype=str, na_filter=False)
-    except OSError:
-        message = f"{folder} is not a folder of `cobic select --out`: cannot read {path.name} in it"
-        raise InputError(message) from None
-    except ValueError:  # pandas' own errors are, too
-        message = f"{path} is damaged: it has no columns 'feature' and 'selected'"
-        raise ModelError(message) from None
-    column = table["selected"]
-    if len(column) != problem.n_features or not column.isin(["True", "False"]).all():
-        message = f"{path} is damaged: it does not say of {problem.n_features} features whether they are selected"
-        raise ModelError(message)
+    path, n_features = folder / "selection.csv", problem.n_features
+    how: dict[str, Any] = {"usecols": ["feature", "selected"], "dtype": str, "na_filter": False}
+    table = _read(folder, path.name, lambda content: pd.read_csv(io.BytesIO(content), **how))
+    require(table is not None, f"{path} is damaged: it has no columns 'feature' and 'selected'", ModelError)
+    fine = len(table) == n_features and table["selected"].isin(["True", "False"]).all()
+    require(fine, f"{path} is damaged: it does not say of {n_features} features whether they are selected", ModelError)
     _require_names(folder, "feature", table["feature"].tolist(), problem.feature_names)
-    return np.asarray(column == "True", dtype=np.bool_)
+    return np.asarray(table["selected"] == "True", dtype=np.bool_)
 
 
 def _require_names(folder: Path, what: str, then: list[Any], now: Sequence[str] | None) -> None:
@@ -146,20 +134,19 @@ def _require_names(folder: Path, what: str, then: list[Any], now: Sequence[str] 
             raise InputError(message)
 
 
-def _checked(folder: Path, run: dict[str, Any], problem: Problem) -> tuple[dict[str, Any], Verification] | None:
+def _checked(
+    folder: Path, run: dict[str, Any], problem: Problem
+) -> tuple[dict[str, Any], Verification] | tuple[None, None]:
     """The certificate and what it proves; None where the method makes none."""
     path = folder / "certificate.json"
     if not path.exists():
         method = METHODS.get(str(run.get("method")))
-        if method is not None and method.proves:
-            message = f"{folder} does not hold together: certificate.json is missing, so nothing of it is proven"
-            raise ModelError(message)
-        return None
-    certificate = _json(path, folder)
+        message = f"{folder} does not hold together: certificate.json is missing, so nothing of it is proven"
+        require(method is None or not method.proves, message, ModelError)
+        return None, None
+    certificate = _json(folder, path.name)
     checked = verify(problem, certificate)
-    if not checked.ok:
-        message = f"{path} does not hold: {checked.reason}"
-        raise ModelError(message)
+    require(checked.ok, f"{path} does not hold: {checked.reason}", ModelError)
     return certificate, checked
 
 
@@ -168,77 +155,65 @@ def _result(
     run: dict[str, Any],
     problem: Problem,
     support: Bools,
-    checked: tuple[dict[str, Any], Verification] | None,
+    certificate: dict[str, Any] | None,
+    checked: Verification | None,
 ) -> Result:
     """What can be computed is computed, what is proven is taken from the proof, and the claims must agree."""
     try:
-        claim = Status(run["status"])
+        claim, counts = Status(run["status"]), tuple(run["counts"])
         claimed = int(run["upper_bound"]), float(run["objective_bound"] if problem.soft else run["upper_bound"])
-        bounds = _bounds(problem, run["method"], claimed, None if checked is None else checked[1])
-        result = Result(
-            support=support,
-            status=status_of(problem, support, *bounds),
-            upper_bound=bounds[0],
-            objective=problem.objective(support),
-            objective_bound=bounds[1],
-            worst_margin=problem.worst_margin(support),
-            counts=tuple(problem.counts(support).tolist()),
-            classes=tuple(problem.classes.tolist()),
+        left_open_by = run.get("left_open_by")
+        if left_open_by not in (None, *get_args(LeftOpenBy)):
+            raise ValueError
+        result = judged(
+            problem,
+            support,
+            *_bounds(problem, METHODS[run["method"]], claimed, checked),
+            left_open_by=left_open_by,
+            reason=str(run["reason"]),
             method=run["method"],
             seconds=float(run["seconds"]),
             lps=int(run["lps"]),
             history=_history(run["history"]),
             stopped_by=None if run["stopped_by"] is None else str(run["stopped_by"]),
-            reason=str(run["reason"]),
-            certificate=None if checked is None else checked[0],
-            soft=problem.soft,
+            certificate=certificate,
         )
-        counts = tuple(run["counts"])
     except _DAMAGED:
         message = f"{folder}/run.json is damaged: a value is missing or of the wrong kind"
         raise ModelError(message) from None
-    if counts != result.counts or (claim in (Status.OPTIMAL, Status.FEASIBLE) and not np.isfinite(result.objective)):
-        message = f"{folder} does not hold together: selection.csv is not the selection of run.json"
-        raise ModelError(message)
-    if not np.allclose(claimed, bounds, rtol=1e-9, atol=0) or result.objective > bounds[1]:
-        source = "certificate.json does not prove" if checked is not None else "nothing proves"
-        message = f"{folder}: {source} the bound of run.json, {claimed[problem.soft]:.6g}"
-        raise ModelError(message)
-    if claim != result.status:
-        message = f"{folder} does not hold together: run.json says {claim}, and the answer is {result.status}"
-        raise ModelError(message)
+    same = counts == result.counts and (claim not in (Status.OPTIMAL, Status.FEASIBLE) or np.isfinite(result.objective))
+    require(same, f"{folder} does not hold together: selection.csv is not the selection of run.json", ModelError)
+    bounds = result.upper_bound, result.objective_bound
+    source = "certificate.json does not prove" if checked is not None else "nothing proves"
+    message = f"{folder}: {source} the bound of run.json, {claimed[problem.soft]:.6g}"
+    require(np.allclose(claimed, bounds, rtol=1e-9, atol=0) and result.objective <= bounds[1], message, ModelError)
+    message = f"{folder} does not hold together: run.json says {claim}, and the answer is {result.status}"
+    require(claim == result.status, message, ModelError)
     return result
 
 
 def _bounds(
-    problem: Problem, method: str, claimed: tuple[int, float], checked: Verification | None
+    problem: Problem, method: Method, claimed: tuple[int, float], checked: Verification | None
 ) -> tuple[int, float]:
     """Proven bounds on features and objective; those of HiGHS are its word, and other methods have none."""
-    if method not in METHODS:
-        raise ValueError
     if checked is not None and checked.upper_bound is not None and checked.objective_bound is not None:
         return checked.upper_bound, checked.objective_bound
-    if not METHODS[method].claims:
+    if not method.claims:
         return problem.n_selectable, float(problem.n_selectable)
     return (problem.n_selectable, claimed[1]) if problem.soft else claimed
 
 
 def _history(events: list[dict[str, Any]]) -> tuple[Progress, ...]:
-    """The course of the run; every value is a number, or None where it may be missing."""
     history = tuple(Progress(**event) for event in events)
-    for event in history:
-        for number in (event.elapsed, event.n_selected, event.upper_bound, event.objective, event.objective_bound):
-            if number is not None:
-                float(number)
+    np.array([astuple(event) for event in history], dtype=np.float64)  # an error unless all are numbers, or None
     return history
 
 
 def _circumstances(folder: Path, run: dict[str, Any], problem: Problem) -> tuple[str, dict[str, Any], dict[str, float]]:
     """Where the data were, the options and the timings: what is told as it is written."""
     try:
-        names, options = run["sample_names"], dict(run["options"].items())
+        then, options = [str(name) for name in run["sample_names"] or ()], dict(run["options"].items())
         timings = {str(step): float(seconds) for step, seconds in run["timings"].items()}
-        then = [str(name) for name in names or ()]
     except _DAMAGED:
         message = f"{folder}/run.json is damaged: sample_names, options or timings are missing or of the wrong kind"
         raise ModelError(message) from None

@@ -9,10 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cobic.checks import require
 from cobic.errors import InputError, ModelError
 from cobic.io import write_text
+from cobic.io.source import readable
 from cobic.matrix import Floats, Integers, Matrix, as_matrix
 from cobic.problem import Problem, frame_names
+from cobic.problem.identity import problem_parameters
 from cobic.search.result import Result
 
 _FORMAT, _VERSION = "cobic-model", 1
@@ -70,14 +73,11 @@ class Model:
         Model
             The classifier.
         """
-        if not all(result.counts):
-            message = f"a result without selected features of every class classifies nothing: {result.reason}"
-            raise InputError(message)
+        message = f"a result without selected features of every class classifies nothing: {result.reason}"
+        require(all(result.counts), message)
+        asked = problem_parameters(problem)
         parameters = {
-            "alpha": _one_or_many(problem.alpha),
-            "beta": _one_or_many(problem.beta),
-            "ties": problem.ties,
-            "beta_rule": problem.beta_rule,
+            **{name: asked[name] for name in ("alpha", "beta", "ties", "beta_rule")},
             "method": result.method,
             "status": str(result.status),
             "n_selected": result.n_selected,
@@ -92,24 +92,14 @@ class Model:
         return int(self.support.size)
 
     def means(self, X: Any, feature_names: tuple[str, ...] | None = None) -> Floats:
-        """Mean of each sample over the selected features of each class.
+        """Mean of each sample over the selected features of each class, (n_samples, n_classes): the largest decides.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples over the same features, in the same order.
+            New samples over the same features, in the same order; an `InputError` names the first that differs.
         feature_names : tuple of str, optional
             Their names, compared with the model's; those of a data frame are taken by default.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            The class means; the largest one decides.
-
-        Raises
-        ------
-        InputError
-            If the features are not those of the model, naming the first difference, or a value is not finite.
         """
         names = frame_names(X, "columns") if feature_names is None else feature_names
         names = None if names is None else tuple(str(name) for name in names)
@@ -176,21 +166,14 @@ class Model:
         ModelError
             If it is not a model that this version understands; nothing in it is ever executed.
         """
-        try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            message = f"there is no file {path}"
-            raise InputError(message) from None
-        except OSError as error:
-            message = f"cannot read {path}: {error.strerror or error}"
-            raise InputError(message) from None
-        except (ValueError, RecursionError):
-            message = f"{path} is not a cobic model: it is not JSON"
-            raise ModelError(message) from None
-        problem_found = _fault(document)
-        if problem_found:
-            message = f"{path} is not a usable cobic model: {problem_found}"
-            raise ModelError(message)
+        with readable(Path(path)):
+            try:
+                document = json.loads(Path(path).read_text(encoding="utf-8"))
+            except (ValueError, RecursionError):
+                message = f"{path} is not a cobic model: it is not JSON"
+                raise ModelError(message) from None
+        fault = _fault(document)
+        require(not fault, f"{path} is not a usable cobic model: {fault}", ModelError)
         support = np.zeros(document["n_features"], dtype=np.bool_)
         support[document["selected"]] = True
         names = document["feature_names"]
@@ -203,21 +186,18 @@ class Model:
         )
 
     def _require_same_features(self, shape: tuple[int, int], names: tuple[str, ...] | None) -> None:
-        n_features = self.n_features
-        pairs = zip(names or (), self.feature_names or (), strict=False)
-        different = next((index for index, (new, old) in enumerate(pairs) if new != old), None)
-        if different is not None and names is not None and self.feature_names is not None:
-            message = (
-                f"the new data do not have the model's features: feature {different + 1} is {names[different]!r} "
-                f"where the model has {self.feature_names[different]!r}"
-            )
-        elif shape[1] != n_features:
-            message = f"the new data have {shape[1]} features, the model has {n_features}"
+        message = f"the new data have {shape[1]} features, the model has {self.n_features}"
+        pairs = enumerate(zip(names or (), self.feature_names or (), strict=False), start=1)
+        for number, (new, old) in pairs:
+            if new != old:
+                where = f"feature {number} is {new!r} where the model has {old!r}"
+                message = f"the new data do not have the model's features: {where}"
+                break
         else:
-            return
-        if shape[0] == n_features:
-            message += "; the new data look transposed: samples go in rows"
-        raise InputError(message)
+            if shape[1] == self.n_features:
+                return
+        looks_transposed = shape[0] == self.n_features
+        raise InputError(message + ("; the new data look transposed: samples go in rows" if looks_transposed else ""))
 
 
 def class_mean_weights(support: NDArray[np.bool_], feature_classes: Integers, n_classes: int) -> Floats:
@@ -238,26 +218,19 @@ def require_finite(matrix: Matrix) -> None:
         raise InputError(message)
 
 
-def _one_or_many(values: Floats) -> float | list[float]:
-    same = bool((values == values[0]).all())
-    return float(values[0]) if same else [float(value) for value in values]
-
-
 def _fault(document: Any) -> str:
     """The first thing that is wrong with a model document; empty if nothing is."""
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         return f'"format" is not "{_FORMAT}"'
     if document.get("version") != _VERSION:
         return f'"version" is {document.get("version")!r}; this cobic reads version {_VERSION}'
-    classes: Any = document.get("classes")
-    size: Any = document.get("n_features")
+    needed = ("classes", "n_features", "feature_classes", "selected", "feature_names")
+    parts: list[Any] = [document.get(name) for name in needed]
+    classes, size, of, selected, names = parts
     if not (_is_list_of(classes, (str, int, float, bool)) and len(classes) >= 2 and len(set(classes)) == len(classes)):
         return '"classes" is not a list of two or more different labels'
     if not isinstance(size, int) or isinstance(size, bool) or size < 1:
         return '"n_features" is not a positive whole number'
-    of: Any = document.get("feature_classes")
-    selected: Any = document.get("selected")
-    names: Any = document.get("feature_names")
     if not (_is_index_list(of, -1, len(classes)) and len(of) == size):
         return '"feature_classes" does not give a class index for each feature'
     if not (_is_index_list(selected, 0, size) and len(set(selected)) == len(selected)):

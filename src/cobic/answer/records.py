@@ -1,8 +1,8 @@
 """Answers as JSON and back, without loss; and what identifies a value."""
 
-import dataclasses
 import hashlib
 from collections.abc import Mapping
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -11,20 +11,11 @@ from cobic.matrix import Bools
 from cobic.problem import Problem
 from cobic.search.result import Progress, Result, Run, Status
 
-_AS_THEY_ARE = (
-    "upper_bound",
-    "objective",
-    "objective_bound",
-    "worst_margin",
-    "counts",
-    "method",
-    "seconds",
-    "lps",
-    "stopped_by",
-    "reason",
-    "certificate",
-    "soft",
-)
+_AS_THEY_ARE = [
+    field.name
+    for field in fields(Result)
+    if field.name not in ("support", "status", "counts", "classes", "history", "runs")
+]
 
 
 def result_document(result: Result) -> dict[str, Any]:
@@ -32,25 +23,15 @@ def result_document(result: Result) -> dict[str, Any]:
     return {
         "support": mask_text(result.support),
         "status": str(result.status),
-        "history": [dataclasses.asdict(event) for event in result.history],
-        "runs": [dataclasses.asdict(run) for run in result.runs],
+        "counts": list(result.counts),
+        "history": [asdict(event) for event in result.history],
+        "runs": [asdict(run) for run in result.runs],
         **{name: described(getattr(result, name)) for name in _AS_THEY_ARE},
     }
 
 
 def read_result(document: Mapping[str, Any], problem: Problem) -> Result:
-    """The result that :func:`result_document` described.
-
-    Examples
-    --------
-    >>> import cobic
-    >>> problem = cobic.datasets.make_expression(n_features=60, seed=0).problem()
-    >>> result = cobic.solve(problem)
-    >>> again = read_result(result_document(result), problem)
-    >>> repr(again) == repr(result), again.certificate == result.certificate
-    (True, True)
-    """
-    plain = {name: document[name] for name in _AS_THEY_ARE if name != "counts"}
+    """The result that :func:`result_document` described."""
     return Result(
         support=read_mask(document["support"], problem.n_features),
         status=Status(document["status"]),
@@ -58,7 +39,7 @@ def read_result(document: Mapping[str, Any], problem: Problem) -> Result:
         classes=tuple(problem.classes.tolist()),
         history=tuple(Progress(**event) for event in document["history"]),
         runs=tuple(Run(**run) for run in document["runs"]),
-        **plain,
+        **{name: document[name] for name in _AS_THEY_ARE},
     )
 
 
@@ -73,13 +54,7 @@ def read_mask(text: str, size: int) -> Bools:
 
 
 def described(value: Any) -> Any:
-    """A value as JSON knows it; arrays by their digest, and what JSON cannot hold by how Python writes it.
-
-    Examples
-    --------
-    >>> described({"start": (1, np.int64(2)), "who": None})
-    {'start': [1, 2], 'who': None}
-    """
+    """A value as JSON knows it; arrays by their digest, and what JSON cannot hold by how Python writes it."""
     if isinstance(value, np.ndarray):
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return {"shape": list(value.shape), "type": str(value.dtype), "sha256": digest}

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from cobic.answer.records import described
+from cobic.checks import require
 from cobic.errors import InputError, UnfinishedError
 from cobic.io.files import prepare_folder, write_text
 from cobic.problem import Problem
@@ -40,22 +41,7 @@ def run_parameters(what: str, problem: Problem, asked: dict[str, Any]) -> dict[s
 
 
 class Steps:
-    """The finished steps of one run.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> problem = Problem([[2, 1], [1, 2]], ["a", "b"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for _ in range(2):
-    ...         steps = Steps(folder)
-    ...         with steps.opened(lambda: run_parameters("sum", problem, {})):
-    ...             known = steps.recall("first", [1, 2])
-    ...             if known is None:
-    ...                 steps.keep("first", [1, 2], 3)
-    >>> known
-    3
-    """
+    """The finished steps of one run."""
 
     def __init__(
         self,
@@ -64,9 +50,8 @@ class Steps:
         anew: bool = False,
         on_resume: Callable[[int, int], None] | None = None,
     ) -> None:
-        if folder is not None and not isinstance(folder, (str, PathLike)):
-            message = f"folder is {folder!r}: give the name of a folder, or None"
-            raise InputError(message)
+        fine = folder is None or isinstance(folder, (str, PathLike))
+        require(fine, f"folder is {folder!r}: give the name of a folder, or None")
         self._folder = None if folder is None else Path(folder)
         self._anew, self._on_resume = anew, on_resume
         self._key, self._run = "", ""
@@ -89,20 +74,24 @@ class Steps:
         try:
             with _locked(self._folder):
                 self._look_around(self._folder, json.loads(self._run))
-                with self._gone_after_errors(self._folder):
+                try:
                     yield self
+                except UnfinishedError:  # the machine cut it short: what is there can be used
+                    raise
+                except InputError:  # it would come again
+                    self._throw_away(self._folder)
+                    raise
         finally:
-            self._leave_if_empty()
+            _remove_if_empty(self._folder)
 
     def recall(self, name: str, asked: Any) -> Any | None:
         """The answer of a step, if it is finished; None if it is not."""
         if self._folder is None or name not in self._usable:
             return None
         body = _checked_body(self._folder / f"{name}.json", self._key)
-        if body is None:  # damaged since the run began
-            return None
-        document = json.loads(body)
-        return document["answer"] if document["asked"] == json.loads(json.dumps(described(asked))) else None
+        document = {} if body is None else json.loads(body)  # it may have been damaged since the run began
+        same = document.get("asked") == json.loads(json.dumps(described(asked)))
+        return document.get("answer") if same else None
 
     def keep(self, name: str, asked: Any, answer: Any) -> None:
         """Write a finished step, whole or not at all."""
@@ -122,18 +111,7 @@ class Steps:
         """Remove the steps, when the answer is in a safe place."""
         if self._folder is not None and self._folder.is_dir():
             self._throw_away(self._folder)
-            self._leave_if_empty()
-
-    @contextlib.contextmanager
-    def _gone_after_errors(self, folder: Path) -> Iterator[None]:
-        """Leave no steps of a run whose error would come again; those of one that the machine cut short stay."""
-        try:
-            yield
-        except UnfinishedError:
-            raise
-        except InputError:
-            self._throw_away(folder)
-            raise
+            _remove_if_empty(self._folder)
 
     def _look_around(self, folder: Path, parameters: dict[str, Any]) -> None:
         """Find out what is there, and whether it can be used."""
@@ -143,13 +121,11 @@ class Steps:
         if not found:
             return
         before = _read_run(folder / _RUN)
-        if before is None:
-            message = f"{folder} holds files that are no steps of cobic: give another folder, or delete this one"
-            raise InputError(message)
+        message = f"{folder} holds files that are no steps of cobic: give another folder, or delete this one"
+        require(before, message)
         changed = list(_differences(before, parameters))
-        if changed and not self._anew:
-            message = f"{folder} has the steps of another run ({', '.join(changed)}): {_CURE}"
-            raise InputError(message)
+        message = f"{folder} has the steps of another run ({', '.join(changed)}): {_CURE}"
+        require(self._anew or not changed, message)
         if changed:
             self._throw_away(folder)
         names = [file.stem for file in sorted(folder.glob("*.json")) if file.name != _RUN]
@@ -162,10 +138,10 @@ class Steps:
             file.unlink(missing_ok=True)
         self._usable = set()
 
-    def _leave_if_empty(self) -> None:
-        if self._folder is not None:
-            with contextlib.suppress(OSError):  # there is something in it
-                self._folder.rmdir()
+
+def _remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # there is something in it
+        folder.rmdir()
 
 
 def _checksum(key: str, body: str) -> str:
@@ -182,15 +158,15 @@ def _checked_body(file: Path, key: str) -> str | None:
     return body if first == _checksum(key, body) else None
 
 
-def _read_run(file: Path) -> dict[str, Any] | None:
-    """What a folder was made for; None if it is not one of ours."""
+def _read_run(file: Path) -> dict[str, Any]:
+    """What a folder was made for; empty if it is not one of ours."""
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         ours = (document["format"], document["version"]) == (_FORMAT, _VERSION)
         named = isinstance(document["parameters"], dict) and {"run", "cobic", "classes", "data"} <= set(document)
     except (OSError, ValueError, LookupError, TypeError):
-        return None
-    return document if ours and named else None
+        return {}
+    return document if ours and named else {}
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
@@ -206,11 +182,8 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
         old, new = before["parameters"].get(name), now["parameters"].get(name)
         if old != new:
             short = all(len(repr(each)) <= 40 for each in (old, new))
-            yield f"{name} changed" + (f" from {_shown(old)} to {_shown(new)}" if short else "")
-
-
-def _shown(value: Any) -> str:
-    return "none" if value is None else str(value)
+            old, new = ("none" if each is None else each for each in (old, new))
+            yield f"{name} changed" + (f" from {old} to {new}" if short else "")
 
 
 @contextlib.contextmanager

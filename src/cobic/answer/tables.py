@@ -56,7 +56,7 @@ def violation_table(problem: Problem, support: ArrayLike) -> pd.DataFrame:
     Parameters
     ----------
     problem : Problem
-        The problem.
+        What was solved.
     support : array-like of bool, shape (n_features,)
         The selected features.
 
@@ -75,41 +75,28 @@ def violation_table(problem: Problem, support: ArrayLike) -> pd.DataFrame:
     0       2     2     b       a     4.0
     """
     amounts = problem.violations(support)
-    worst = np.lexsort((np.arange(amounts.size), -amounts))
-    worst = worst[amounts[worst] > 0]
-    read_as = np.full(worst.size, -1)
-    if problem.counts(support).all():
-        read_as = problem.means(support).argmax(axis=1)[worst]
-    labels = _class_names(problem)
-    names = worst if problem.sample_names is None else np.array(problem.sample_names, dtype=object)[worst]
-    return pd.DataFrame(
-        {
-            "sample": worst,
-            "name": names,
-            "class": labels[problem.labels[worst]],
-            "read_as": labels[read_as],
-            "amount": amounts[worst],
-        }
-    )
+    worst = np.argsort(-amounts, kind="stable")[: np.count_nonzero(amounts)]
+    labels, complete = _class_names(problem), problem.counts(support).all()
+    table = pd.DataFrame({"sample": worst})
+    table["name"] = worst if problem.sample_names is None else np.array(problem.sample_names, dtype=object)[worst]
+    table["class"] = labels[problem.labels[worst]]
+    table["read_as"] = labels[problem.means(support).argmax(axis=1)[worst]] if complete else ""
+    table["amount"] = amounts[worst]
+    return table
 
 
 def summary_document(problem: Problem, result: Result) -> dict[str, Any]:
     """The answer under the keys that ``cobic select --json`` prints."""
-    objectives = {"objective": finite(result.objective), "objective_bound": result.objective_bound}
-    return {
-        "n_selected": result.n_selected,
-        "upper_bound": result.upper_bound,
-        "gap": finite(result.gap),
-        "status": str(result.status),
-        "worst_margin": finite(result.worst_margin),
-        "counts": list(result.counts),
-        "seconds": round(result.seconds, 4),
-        "method": result.method,
+    names = ("n_selected", "upper_bound", "gap", "status", "worst_margin", "counts", "seconds", "method")
+    document = {
+        **{name: finite(getattr(result, name)) for name in names},
         "n_features": problem.n_features,
         "n_samples": problem.n_samples,
         "classes": list(result.classes),
-        **(objectives if result.soft else {}),
     }
+    if result.soft:
+        document |= {"objective": finite(result.objective), "objective_bound": result.objective_bound}
+    return document | {"status": str(result.status), "counts": list(result.counts), "seconds": round(result.seconds, 4)}
 
 
 def provenance(problem: Problem) -> dict[str, Any]:

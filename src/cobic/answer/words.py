@@ -4,28 +4,17 @@ from cobic.methods import METHODS
 from cobic.problem import Problem
 from cobic.search.result import Result, Status
 
-NOT_CONSISTENT = "no selection is consistent"  # a reason that says no more than the status
-
 
 def answer_sentence(problem: Problem, result: Result) -> str:
-    """What was found and what is proven, in one sentence.
-
-    Examples
-    --------
-    >>> import cobic
-    >>> problem = cobic.Problem([[3, 1], [1, 4]], ["a", "b"])
-    >>> answer_sentence(problem, cobic.solve(problem))
-    '2 of 2 features kept; no selection can keep more than 2: proven'
-    """
+    """What was found and what is proven, in one sentence."""
     word = whose_word(problem, result)
     if result.status == Status.INFEASIBLE:
         return f"No selection of features is consistent: {word or 'not proven'}"
     kept = f"{result.n_selected} of {problem.n_features} features kept"
     if result.soft and all(result.counts):
         best = f"no selection has an objective above {result.objective_bound:.6g}: {word}"
-        return (
-            f"{kept}, an objective of {result.objective:.6g}; {best if word else 'nothing is proven about better ones'}"
-        )
+        better = best if word else "nothing is proven about better ones"
+        return f"{kept}, an objective of {result.objective:.6g}; {better}"
     if not result.consistent:
         kept = "No consistent selection was found"
     if not word or not bound_is_proven(problem, result):
@@ -51,11 +40,16 @@ def bound_is_proven(problem: Problem, result: Result) -> bool:
     return result.status == Status.OPTIMAL or result.upper_bound < problem.n_selectable
 
 
+def why_none_exists(problem: Problem, result: Result) -> str:
+    """Why no selection is consistent, where more is known than that: a class has no features, or whose word it is."""
+    return "" if problem.feature_class_sizes.all() and result.certificate is not None else result.reason
+
+
 def found_line(problem: Problem, result: Result) -> str:
     """What was found, in one line for a person."""
     if result.status == Status.INFEASIBLE:
-        why = "" if result.reason == NOT_CONSISTENT else f": {result.reason}"
-        return f"No consistent selection exists{why}."
+        why = why_none_exists(problem, result)
+        return f"No consistent selection exists{': ' if why else ''}{why}."
     if result.soft and all(result.counts):
         return f"{_kept(problem, result)}; {violations_phrase(problem, result)}."
     if not result.consistent:
@@ -83,7 +77,7 @@ def proven_line(problem: Problem, result: Result) -> str:
         return f"{word}: no consistent selection has more than {result.upper_bound} features ({took})."
     if bound_is_proven(problem, result):
         on = "; more time may close it" if result.stopped_by == "time limit" else ""
-        on = "; --gap 0 goes on" if "target_gap=0" in result.reason else on
+        on = "; --gap 0 goes on" if result.left_open_by in ("target gap", "patience") else on
         return f"{word}: at most {result.upper_bound} features are possible, a gap of {result.gap} ({took}){on}."
     return f"Nothing is proven about larger selections: {result.method} computes no bound ({took})."
 

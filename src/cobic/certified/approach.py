@@ -43,7 +43,7 @@ class Approach:
         bundle.closeness = self._closeness
         self._close_in(total)
         if not self._explorer.budget.exhausted() and self._totals is not None:
-            self._totals.exclude_from(self._problem.n_selectable + 1, None)
+            self._totals.exclude_from(self._problem.n_selectable + 1, None, self._closeness)
         bundle.closeness = self._effort.close
 
     def _close_in(self, total: int) -> None:
@@ -62,6 +62,8 @@ class Approach:
             if point is None:
                 return
             self._select(point)
+            if point.value > 0 >= point.model and self._bundle.is_close:
+                return  # undecided, as closely as was asked for: the bound is here
             if point.excluded:
                 bracket.lower(total, point.value)
                 level = (point.value - point.model - boost * point.model) * point.cut.size
@@ -78,9 +80,9 @@ class Approach:
             if bracket.high - bracket.low <= 1 + self._closeness * bracket.high:
                 self.at = bracket.low + int(bracket.between * (bracket.high - bracket.low))
                 return
-            if point.excluded and bracket.low < total < bracket.high:
+            if point.excluded:
                 self._bound_roughly(bracket)
-            else:
+            if not point.excluded or not bracket.low < total < bracket.high:
                 total = bracket.next_total()
 
     def _select(self, point: Relaxed) -> None:
@@ -94,9 +96,9 @@ class Approach:
 
     def _bound_roughly(self, bracket: "_Bracket") -> None:
         """Have a bound already, however rough, as soon as a solution is known below it."""
-        untouched = self._standing.upper_bound == self._problem.n_selectable
-        if self._totals is not None and bracket.margin_low > 0 and untouched:
-            self._totals.exclude_from(self._problem.n_selectable + 1, None)
+        lower = bracket.high < (1.0 - self._closeness) * self._standing.upper_bound
+        if self._totals is not None and bracket.margin_low > 0 and lower:
+            self._totals.exclude_from(self._problem.n_selectable + 1, None, self._closeness)
 
 
 class _Bracket:
@@ -150,5 +152,7 @@ def bound_of_part(problem: Problem, budget: Budget, effort: Effort) -> Beginning
     approach.run(bound_of_part(part, silent, effort) or everything(part))
     if not explorer.brancher.cuts or approach.at <= standing.smallest:
         return None  # what no part of the features can do, all of them may
-    amounts = explorer.near * approach.at * (1.0 - effort.approach_step) * (problem.n_selectable / part.n_selectable)
+    amounts = (
+        explorer.near * approach.at * (1.0 - effort.rough_of_part / 2) * (problem.n_selectable / part.n_selectable)
+    )
     return Beginning(amounts, explorer.brancher.cuts[-1].multipliers)

@@ -60,6 +60,7 @@ class Cut:
         self._tables: dict[int, RangeMaxima] = {}
         self.error = rounding_error(problem, weights)
         self.slope = self._slope(at)
+        self.effect = self._effect(at)
         self.proof = replace(self.proof, slope=self.slope)
 
     @property
@@ -150,6 +151,16 @@ class Cut:
             slopes.append((means[high - 1] - means[low - 1]) / max(1, high - low))
         slope = float(np.mean(slopes))
         return min(slope, 0.0) if np.isfinite(slope) else 0.0
+
+    def _effect(self, at: Integers) -> float:
+        """What one feature does to v / Σλ near some counts: the mean distance of scores from where they are cut off."""
+        effects = []
+        for means, n in zip(self._means, at.tolist(), strict=True):
+            cut_off = n * means[n - 1] - (n - 1) * means[n - 2] if n > 1 else means[0]
+            distances = 2 * n * means[n - 1] - means.size * means[-1] + (means.size - 2 * n) * cut_off
+            effects.append(distances / (means.size * n))
+        effect = min(effects) / max(self.size, 1.0)
+        return effect if np.isfinite(effect) else 0.0
 
 
 def rounding_error(problem: Problem, multipliers: Floats) -> float:

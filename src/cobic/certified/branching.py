@@ -87,12 +87,12 @@ class Brancher:
         counts: Integers = wanted
         return counts
 
-    def least_excluded(self, total: int, *, or_more: bool) -> int:
-        """The smallest total, up to a given one, that the multipliers at hand exclude, with all that is above it."""
-        least, step = int(self.least.sum()), 1
+    def least_excluded(self, total: int, finest: int, *, or_more: bool) -> int:
+        """The smallest total below a given one that multipliers exclude, with all above it, by steps."""
+        least, step = int(self.least.sum()), finest
         while total - step >= least and self._excludes(total - step, or_more=or_more):
             total, step = total - step, 2 * step
-        while step > 1:
+        while step > finest:
             step //= 2
             if total - step >= least and self._excludes(total - step, or_more=or_more):
                 total -= step
@@ -180,7 +180,7 @@ class _Work:
         self.low, self.high = cut_to_total(low, high, self.slice.total, or_more=self.slice.or_more)
         self.boxes, self.bounds = boxes, np.full(boxes.size, np.inf)
         self._keep(np.asarray((self.low <= self.high).all(axis=1)))
-        for cut in range(len(self._cuts)):
+        for cut in reversed(range(len(self._cuts))):  # the latest are the best for what is asked now
             self.apply(cut)
 
     def apply(self, cut: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from cobic.certified.proof import Multipliers, Step, cuts_in, written
 from cobic.checker import FORMAT, VERSION
 from cobic.matrix import Bools
-from cobic.problem import Problem
+from cobic.problem import PanelProblem, Problem
 from cobic.problem.identity import checksum, problem_parameters
 
 
@@ -35,4 +35,13 @@ def make_certificate(
         "slopes": [cuts[cut].slope for cut in used],
         "tree": [written(step, place) for step in tree],
     }
+    return {**certificate, "checksum": checksum(certificate)}
+
+
+def make_panel_certificate(
+    panel: PanelProblem, support: Bools | None, bound: float, cuts: Sequence[Multipliers], tree: Sequence[Step]
+) -> dict[str, Any]:
+    """Put the proof about a panel together: the bound is on its tail margin."""
+    certificate = make_certificate(panel.problem, support, panel.total, cuts, tree, bound)
+    certificate = {**certificate, "problem": panel.parameters}
     return {**certificate, "checksum": checksum(certificate)}

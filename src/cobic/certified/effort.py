@@ -46,7 +46,7 @@ class Effort:
     approaches: int = 30  # relaxations on the way; about ten are enough, unless data are odd
     approach_step: float = 2e-3  # of a total, by which to go up at first; doubled each time
     rough: float = 5e-4  # share: where a bound falls by less at a time, it is time to look for selections
-    rough_of_part: float = 4e-3  # share by which the bound of a part differs from that of the whole anyway
+    rough_of_part: float = 1e-2  # share by which the bound of a part differs from that of the whole anyway
     boost: float = 0.5  # of the margin that is missing: with many classes counts are a guess, and steps too short
     same_side: float = 0.5  # of the margin at the other end, if two totals in turn are on one side (the Illinois rule)
     apart: float = 0.1  # of the way between two totals: the next one is not closer to either
@@ -152,6 +152,7 @@ class Effort:
     least_window: int = 1 << 11  # features: with fewer in it most would not stay outside
     gathered_cells: int = 1 << 22  # 32 MB: what is gathered for dives where samples are too many for a window
     few_changes: float = 0.02  # share: up to here sums are brought up to date rather than computed anew
+    few_changes_of_window: float = 0.2  # the same inside a window, whose features lie in memory one after the other
 
     # The search with soft margins.
     promising: float = 1.0  # features below the best selection up to which it is worth going on from a rounded one

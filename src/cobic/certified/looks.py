@@ -98,15 +98,17 @@ class Window:
         self.by_class = self._near_thresholds(seen, size)
         self.features = np.concatenate(self.by_class)
         self._columns = [np.ascontiguousarray(problem.columns(features).T) for features in self.by_class]
+        self._few_changes = effort.few_changes_of_window
         self.base = problem.required.copy() if seen is None else seen.support.copy()
-        kept = self.base.copy()
+        self._chosen = [self.base[features] for features in self.by_class]
+        self._sums = np.stack(
+            [chosen.astype(np.float64) @ columns for columns, chosen in zip(self._columns, self._chosen, strict=True)],
+            axis=1,
+        )
+        sums = problem.sums(problem.constraints.pooled(self.base.astype(np.float64))) if seen is None else seen.sums
+        self._base_sums = sums - self._sums
         self.base[self.features] = False
         self.base_counts = problem.counts(self.base)
-        if seen is None:
-            self._base_sums = problem.sums(problem.constraints.pooled(self.base.astype(np.float64)))
-        else:
-            shares = [kept[features].astype(np.float64) for features in self.by_class]
-            self._base_sums = seen.sums - self._sums_of(shares)
 
     def _near_thresholds(self, seen: Look | None, size: int) -> list[Integers]:
         problem = self._problem
@@ -150,9 +152,16 @@ class Window:
         high = np.where(left_out > 0, (1 - self._edge) * held, held)
         return bool((low <= wanted).all() and (wanted <= high).all())
 
-    def _sums_of(self, shares: list[Floats]) -> Floats:
-        """Sums (n, k) over shares of its features, class by class."""
-        return np.stack([columns.T @ each for columns, each in zip(self._columns, shares, strict=True)], axis=1)
+    def _choose(self, cls: int, picked: Integers) -> None:
+        """Bring the sums of a class up to date with those features that are chosen now."""
+        columns, chosen = self._columns[cls], np.zeros(self.by_class[cls].size, dtype=np.bool_)
+        chosen[picked] = True
+        changed = np.flatnonzero(chosen != self._chosen[cls])
+        if changed.size <= self._few_changes * chosen.size:
+            self._sums[:, cls] += np.where(chosen[changed], 1.0, -1.0) @ columns[changed]
+        else:
+            self._sums[:, cls] = chosen.astype(np.float64) @ columns
+        self._chosen[cls] = chosen
 
     def scores(self, whole: Integers) -> list[Floats]:
         """Scores of its features, class by class."""
@@ -180,14 +189,12 @@ class Window:
         weights = real(problem, whole)
         pull = problem.comparisons.pull(weights)
         chosen = _Choice(problem, weights, self.base)
-        shares = []
         for cls, (features, columns) in enumerate(zip(self.by_class, self._columns, strict=True)):
             base = (float(self._base_sums[:, cls] @ pull[:, cls]), int(self.base_counts[cls]))
             picked = chosen.add(columns @ pull[:, cls], base, int(low[cls]), int(high[cls]))
             chosen.support[features[picked]] = True
-            shares.append(np.zeros(features.size))
-            shares[-1][picked] = 1.0
-        return chosen.look(whole, self._base_sums + self._sums_of(shares), None)
+            self._choose(cls, picked)
+        return chosen.look(whole, self._base_sums + self._sums, None)
 
 
 class _Choice:

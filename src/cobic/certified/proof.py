@@ -79,11 +79,16 @@ class Single:
 
 
 @dataclass(frozen=True)
+class All:
+    """At most two features are missing in this case: the reader looks at every panel that is left."""
+
+
+@dataclass(frozen=True)
 class OrMore:
     """What follows is about all larger totals, too."""
 
 
-Step = Close | Fix | SplitCount | SplitFeature | Empty | Single | OrMore
+Step = Close | Fix | SplitCount | SplitFeature | Empty | Single | All | OrMore
 _WORDS: dict[type, str] = {
     Close: "cut",
     Fix: "fix",
@@ -91,6 +96,7 @@ _WORDS: dict[type, str] = {
     SplitFeature: "feature",
     Empty: "empty",
     Single: "selection",
+    All: "all",
     OrMore: "or more",
 }
 

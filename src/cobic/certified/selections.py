@@ -88,7 +88,7 @@ class Selections:
     def fails_to_round(self, point: Relaxed, closeness: float) -> bool:
         """Round a relaxation on the way to the bound, if it has far more features than the best selection; in vain?"""
         far = self._standing.n_selected < (1.0 - closeness) * point.counts.sum()
-        if point.model <= 0 or not far:
+        if point.model <= point.cut.effect or not far:  # a margin below what one feature does does not survive rounding
             return False
         return not (self.dive(point, 0, 0) or self.dive(point, 0, 1))
 

@@ -95,7 +95,8 @@ class Totals:
         """
         if slice_ is not None:
             self._exclude(total, slice_)
-        least = self._explorer.brancher.least_excluded(total, or_more=self._or_more)
+        finest = 1 + int(closeness * total)
+        least = self._explorer.brancher.least_excluded(total, finest, or_more=self._or_more)
         lower = self._settle_from(least) if total - least > closeness * total else None
         if lower is None or not lower.excluded:
             return total

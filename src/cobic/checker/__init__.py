@@ -11,7 +11,7 @@ import numpy as np
 
 from cobic.checker.proof import Proof, Refuted, require
 from cobic.matrix import Bools
-from cobic.problem import Problem
+from cobic.problem import PanelProblem, Problem
 from cobic.problem.identity import checksum, digest_of, problem_parameters
 
 FORMAT, VERSION = "cobic-certificate", 2
@@ -43,13 +43,13 @@ class Verification:
     objective_bound: float | None = None
 
 
-def verify(problem: Problem, certificate: dict[str, Any]) -> Verification:
+def verify(problem: Problem | PanelProblem, certificate: dict[str, Any]) -> Verification:
     """Check a certificate against the data it speaks of.
 
     Parameters
     ----------
-    problem : Problem
-        The data, the classes and the margins.
+    problem : Problem or PanelProblem
+        The data, the classes and the margins; for a panel, what was asked for.
     certificate : dict
         As in `Result.certificate`, or read from its JSON file.
 
@@ -68,6 +68,8 @@ def verify(problem: Problem, certificate: dict[str, Any]) -> Verification:
     """
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+            if isinstance(problem, PanelProblem):
+                return _checked_panel(problem, certificate)
             support, bound, objective_bound = _checked(problem, certificate)
     except Refuted as fault:
         return Verification(ok=False, n_selected=None, upper_bound=None, reason=str(fault))
@@ -90,13 +92,49 @@ def verify(problem: Problem, certificate: dict[str, Any]) -> Verification:
     )
 
 
-def _checked(problem: Problem, certificate: dict[str, Any]) -> tuple[Bools | None, int, float]:
-    """What a certificate proves: a selection, if it has one, and the bounds."""
+def _checked_panel(panel: PanelProblem, certificate: dict[str, Any]) -> Verification:
+    """What a certificate proves about panels."""
+    problem = panel.problem
+    _require_same(problem, certificate, panel.parameters)
+    bound, selected = float(certificate["objective_bound"]), certificate["selected"]
+    require(bool(np.isfinite(bound)), '"objective_bound" is not a finite number')
+    require(certificate["upper_bound"] == panel.total, '"upper_bound" is not the size of the panel')
+    proven = f"no panel of {_sizes(panel)} features has a tail margin above {bound:.6g}"
+    value = None
+    if selected:
+        support = _mask(problem, selected)
+        require(panel.admits(support), "the selection is not a panel of the size that was asked for")
+        value = panel.tail_margin(support)
+        require(value <= bound, "the panel exceeds the bound")
+        proven = f"a panel of {_sizes(panel)} features has the tail margin {value:.6g}, and {proven}"
+    Proof(problem, certificate, panel).check_panel(panel, bound)
+    return Verification(
+        ok=True,
+        n_selected=panel.total if selected else None,
+        upper_bound=panel.total,
+        reason=proven,
+        objective=value,
+        objective_bound=bound,
+    )
+
+
+def _sizes(panel: PanelProblem) -> str:
+    given = (panel.low == panel.high).all()
+    return " + ".join(str(n) for n in panel.low.tolist()) if given else str(panel.total)
+
+
+def _require_same(problem: Problem, certificate: dict[str, Any], parameters: dict[str, Any]) -> None:
+    """Go on only with a certificate that is whole, and is about these data and this question."""
     _require_form(certificate)
     require(certificate["checksum"] == checksum(certificate), "the checksum does not match the content")
     data = digest_of(problem.matrix, problem.labels, problem.classes)  # not what the problem has kept
     require(certificate["data"] == data, "the data are not those of the certificate")
-    require(certificate["problem"] == problem_parameters(problem), "the margins or rules are not the certificate's")
+    require(certificate["problem"] == parameters, "the margins or rules are not the certificate's")
+
+
+def _checked(problem: Problem, certificate: dict[str, Any]) -> tuple[Bools | None, int, float]:
+    """What a certificate proves: a selection, if it has one, and the bounds."""
+    _require_same(problem, certificate, problem_parameters(problem))
     support = _checked_selection(problem, certificate)
     return support, *_checked_bound(problem, certificate, support)
 
@@ -135,15 +173,20 @@ def _checked_selection(problem: Problem, certificate: dict[str, Any]) -> Bools |
     selected = certificate["selected"]
     if not selected:
         return None
+    support = _mask(problem, selected)
+    if problem.soft:
+        require(np.isfinite(problem.objective(support)), "the selection is not allowed")
+    else:
+        require(problem.is_consistent(support), "the selection is not consistent")
+    return support
+
+
+def _mask(problem: Problem, selected: list[Any]) -> Bools:
     inside = all(type(index) is int and 0 <= index < problem.n_features for index in selected)
     different = inside and np.unique(np.array(selected)).size == len(selected)
     require(different, '"selected" is not a list of different feature indices')
     support = np.zeros(problem.n_features, dtype=np.bool_)
     support[selected] = True
-    if problem.soft:
-        require(np.isfinite(problem.objective(support)), "the selection is not allowed")
-    else:
-        require(problem.is_consistent(support), "the selection is not consistent")
     return support
 
 

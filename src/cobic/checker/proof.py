@@ -8,7 +8,8 @@ For multipliers
 The proof is a tree for each total T above the bound, until one excludes all larger totals as well. Each node stands for
 the selections with T features whose counts lie in a box and whose decided features are as decided; its tokens split it,
 shrink it, or show by one λ that it is empty. With soft margins there is one tree over all selections, and λ shows that
-none in a node has an objective above the bound.
+none in a node has an objective above the bound. The same for a panel: one tree over all panels, with the bound on the
+tail margin in place of zero, and λ within the caps.
 """
 
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cobic.matrix import Bools, Floats, Integers
-from cobic.problem import Problem
+from cobic.problem import PanelProblem, Problem
 
 PRECISION = 1 << 30  # multipliers are whole multiples of its inverse
 _EPS = float(np.finfo(np.float64).eps)
@@ -64,14 +65,14 @@ class _State:
 class Proof:
     """The walk through the tree."""
 
-    def __init__(self, problem: Problem, certificate: dict[str, Any]) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, certificate: dict[str, Any], panel: PanelProblem | None = None) -> None:
+        self._problem, self._panel = problem, panel
         self._multipliers = [self._read_multipliers(entries) for entries in certificate["multipliers"]]
         self._slopes = certificate["slopes"]
         numbers = all(isinstance(slope, (int, float)) and abs(slope) < 1e300 for slope in self._slopes)
         require(numbers and len(self._slopes) == len(self._multipliers), '"slopes" does not match "multipliers"')
         self._tokens: Iterator[Any] = iter(certificate["tree"])
-        self._objective_bound = np.inf
+        self._objective_bound, self._level = np.inf, 0.0
         self._scores: dict[int, tuple[Floats, float]] = {}
         self._undecided: Integers | None = None
         self._sums: dict[int, list[Floats]] = {}
@@ -92,6 +93,15 @@ class Proof:
         while left:
             state = _within_total(left.pop(), more, beyond=True)
             left.extend(reversed(self._children(state, self._next_token(), 0)))
+        require(next(self._tokens, None) is None, "the tree goes on after its end")
+
+    def check_panel(self, panel: PanelProblem, bound: float) -> None:
+        """Walk the tree for the tail margin of panels; raise at the first thing that does not hold."""
+        self._level = bound
+        left = [replace(self._root(), low=panel.low.astype(np.int64), high=panel.high.astype(np.int64))]
+        while left:
+            state = _within_total(left.pop(), panel.total, beyond=False)
+            left.extend(reversed(self._children(state, self._next_token(), panel.total)))
         require(next(self._tokens, None) is None, "the tree goes on after its end")
 
     def _walk(self, total: int) -> bool:
@@ -148,6 +158,9 @@ class Proof:
                 return []
             case ["selection"]:
                 self._require_inconsistent(state)
+                return []
+            case ["all"]:
+                self._require_all_below(state)
                 return []
             case ["count", cls, at] if type(cls) is int and type(at) is int:
                 require(0 <= cls < state.low.size, "a split names no class")
@@ -229,9 +242,24 @@ class Proof:
         problem = self._problem
         terms = problem.n_samples + 2 * problem.n_features + problem.comparisons.other.shape[1]
         terms += 2 * problem.n_classes + 24
-        offset = float((multipliers.sum(axis=1) * problem.alpha).sum())
         counted = problem.n_features if problem.soft else 0
-        return float(2 * _EPS * (terms * (float(largest.sum()) + offset + counted)))
+        rounding = float(2 * _EPS * (terms * (float(largest.sum()) + abs(self._offset(multipliers)) + counted)))
+        return rounding + self._beyond_caps(multipliers)
+
+    def _offset(self, multipliers: Floats) -> float:
+        """What is taken off Σ λ·(class means): Σ λα, and for a panel Σ λ times the bound."""
+        by_sample = multipliers.sum(axis=1)
+        return float((by_sample * self._problem.alpha).sum()) + self._level * float(by_sample.sum())
+
+    def _beyond_caps(self, multipliers: Floats) -> float:
+        """What multipliers may overstate for a panel because they exceed the caps on the tail.
+
+        Multipliers within the caps arise from these by moving what is too much, a share of all, to other samples; that
+        changes Σ λ·margin by at most twice that share, times Σ λ, times the largest margin.
+        """
+        if self._panel is None:
+            return 0.0
+        return 2.0 * self._panel.excess(multipliers) * self._panel.largest_margin * float(multipliers.sum())
 
     def _excludes(self, state: _State, index: int, total: int) -> bool:
         """Whether v ≤ 0 over the whole node: σ·T + Σ_r max (Q_r(n) − σ n) with the best n in each interval.
@@ -245,9 +273,9 @@ class Proof:
         if self._problem.soft:
             slope, error = -1.0, error - self._objective_bound
         else:
-            require(slope <= 0, "a slope is above zero")
+            require(slope <= 0 or self._panel is not None, "a slope is above zero")
         total = max(total, int(state.low.sum())) if not self._problem.soft else 0
-        value = slope * total - float((multipliers.sum(axis=1) * self._problem.alpha).sum())
+        value = slope * total - self._offset(multipliers)
         for cls, sums in enumerate(self._best_sums(state, index)):
             least = max(int(state.low[cls]), int(state.n_in[cls]))
             most = min(int(state.high[cls]), int(state.n_in[cls]) + sums.size - 1)
@@ -281,6 +309,9 @@ class Proof:
     def _fixed(self, state: _State, index: int) -> _State:
         """Decide every feature whose other value multipliers exclude; only where the counts are settled."""
         require(state.one_count, "features are fixed where the counts are not settled")
+        free = np.bincount(self._problem.feature_classes[state.free], minlength=state.low.size)
+        if (state.low < state.n_in).any() or (state.low > state.n_in + free).any():
+            return replace(state, void=True)  # the counts cannot be reached any more
         inside, out = self._forced(state, index)
         return self._decided(state, out=out, into=inside)
 
@@ -288,12 +319,11 @@ class Proof:
         scores, error = self._evaluated(index)
         multipliers = self._multipliers[index]
         pull = self._problem.comparisons.pull(multipliers)
-        value = -float((multipliers.sum(axis=1) * self._problem.alpha).sum())
+        value = -self._offset(multipliers)
         of = self._problem.feature_classes[state.free]
         tops: list[tuple[Integers, Bools, Floats]] = []
         for cls, n in enumerate(state.low):
             members, left = state.free[of == cls], int(n - state.n_in[cls])
-            require(0 <= left <= members.size, "the counts cannot be reached any more")
             order = np.argsort(-scores[members], kind="stable")
             chosen = np.zeros(members.size, dtype=np.bool_)
             chosen[order[:left]] = True
@@ -312,6 +342,33 @@ class Proof:
             out.append(members[forced & ~chosen])
         return np.concatenate(inside), np.concatenate(out)
 
+    def _require_all_below(self, state: _State) -> None:
+        """At most two features are missing: no panel that has them has a worst margin above the bound."""
+        problem, panel = self._problem, self._panel
+        require(panel is not None and panel.caps is None, "only panels by their worst margin are looked at one by one")
+        missing = state.low - state.n_in
+        if state.void or state.empty or (missing < 0).any():
+            return
+        wanted, of = np.repeat(np.arange(missing.size), missing), problem.feature_classes[state.free]
+        require(state.one_count and wanted.size <= 2, "more than two features are missing where all are looked at")
+        first, last = (wanted[0], wanted[-1]) if wanted.size else (0, 0)
+        columns = problem.columns(state.free[of == last]) if wanted.size else np.zeros((problem.n_samples, 1))
+        one = problem.columns(state.free[of == first]) if wanted.size == 2 else np.zeros((problem.n_samples, 1))
+        limit = self._level - float(problem.margin_errors.max())
+        for place, column in enumerate(one.T):
+            sums = state.sums.copy()
+            sums[:, first] += column
+            among = columns[:, place + 1 :] if wanted.size == 2 and first == last else columns
+            worst = np.full(among.shape[1], np.inf)
+            for sample, own in enumerate(problem.labels):
+                means = np.repeat(sums[sample][:, None], among.shape[1], axis=1)
+                means[last] += among[sample]
+                means /= state.low[:, None]
+                asked = problem.comparisons
+                for compared, factor in zip(asked.other[sample], asked.factor[sample], strict=True):
+                    np.minimum(worst, means[own] - factor * means[compared], out=worst)
+            require(bool((worst <= limit).all()), "a panel among all that are looked at exceeds the bound")
+
     def _require_inconsistent(self, state: _State) -> None:
         """The counts leave one selection; it is not consistent in exact arithmetic, or its objective is in bounds."""
         if state.void or state.empty:
@@ -323,7 +380,9 @@ class Proof:
             rest, missing = state.free[of == cls], int(n - state.n_in[cls])
             require(state.one_count and missing in (0, rest.size), "a leaf leaves more than one selection")
             support[rest] = missing > 0
-        if self._problem.soft:
+        if self._panel is not None:
+            excluded = self._panel.ceiling(support) <= self._level
+        elif self._problem.soft:
             excluded = self._problem.objective_ceiling(support) <= self._objective_bound
         else:
             excluded = not self._problem.is_consistent(support)

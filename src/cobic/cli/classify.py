@@ -1,4 +1,7 @@
-"""`cobic classify`: new samples by a model."""
+"""Give each sample the class with the largest mean over its selected features.
+
+example: cobic classify answer/model.json new.csv --labels class --out classes.csv
+"""
 
 import argparse
 import sys
@@ -11,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from cobic.answer.model import Model
+from cobic.checks import require
 from cobic.cli import common
-from cobic.cli.codes import EXIT_DONE
 from cobic.errors import InputError
 from cobic.io import write_text
 from cobic.io.labels import some
@@ -20,31 +23,22 @@ from cobic.matrix import as_matrix
 from cobic.problem.dataset import Dataset
 
 
-def add_parser(commands: Any, summary: str) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "classify",
-        help=summary,
-        description="Give each sample the class with the largest mean over its selected features.",
-        epilog="example: cobic classify answer/model.json new.csv --labels class --out classes.csv",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
     parser.add_argument("model", metavar="MODEL", help="model.json of `cobic select --out`")
     common.add_table_arguments(parser)
     output = parser.add_argument_group("the answer")
     output.add_argument("--out", type=Path, metavar="FILE", help="write the table there instead of printing it")
     output.add_argument("--force", action="store_true", help="overwrite the file")
     output.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Read model and table, classify, tell."""
-    if arguments.out is not None and arguments.out.exists() and not arguments.force:
-        message = f"{arguments.out} exists: choose another name, or overwrite it with --force"
-        raise InputError(message)
+    occupied = arguments.out is not None and arguments.out.exists() and not arguments.force
+    require(not occupied, f"{arguments.out} exists: choose another name, or overwrite it with --force")
     model = Model.load(arguments.model)
-    data = common.read_data(arguments, model.feature_names)
-    data = _matched(model, data)
+    data = _matched(model, common.read_data(common.reading(arguments, labelled=False), model.feature_names))
     means = model.means(data.X, data.feature_names)
     predicted = np.array([str(model.classes[index]) for index in means.argmax(axis=1)])
     ordered = np.sort(means, axis=1)
@@ -56,7 +50,6 @@ def run(arguments: argparse.Namespace) -> int:
     _tell_unknown(model, data)
     errors = None if data.y is None else int((predicted != data.y).sum())
     _tell(arguments, pd.DataFrame(columns), errors)
-    return EXIT_DONE
 
 
 def _matched(model: Model, data: Dataset) -> Dataset:

@@ -3,71 +3,65 @@
 import argparse
 import ast
 import json
-import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import pandas as pd
 from rich.console import Console
 
 from cobic.answer.steps import Steps
 from cobic.answer.words import found_line, proven_line
-from cobic.checks import require_whole
-from cobic.cli.codes import EXIT_DONE, EXIT_INFEASIBLE, EXIT_INTERRUPTED
+from cobic.checks import require, require_whole
+from cobic.cli.main import EXIT_INFEASIBLE, EXIT_INTERRUPTED
 from cobic.errors import InputError
-from cobic.io import read, read_groups
+from cobic.io import read, read_groups, write_folder
 from cobic.io.files import prepare_folder
-from cobic.io.reading import Reading
+from cobic.io.raw import Reading
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.methods.memory import require_room
 from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
+from cobic.search.cluster import cluster
 from cobic.search.result import Result, Status
 
+T = TypeVar("T")
 _SHOWN_ASIDE = 12  # names on a line; the rest is counted
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments that say how a file is to be read."""
     group = parser.add_argument_group("the data")
-    group.add_argument("data", metavar="DATA", help="a file of measurements: CSV, GCT, Excel, h5ad, R …")
-    group.add_argument("--labels", metavar="NAME", help="column or row of the classes")
-    group.add_argument("--labels-file", metavar="FILE", help="second file: sample name, class; or a CLS file")
-    group.add_argument("--labels-from-names", metavar="PATTERN", help="classes in sample names, as '(Tumor|Normal)'")
+    add = group.add_argument
+    add("data", metavar="DATA", help="a file of measurements: CSV, GCT, Excel, h5ad, R …")
+    add("--labels", metavar="NAME", help="column or row of the classes")
+    add("--labels-file", metavar="FILE", help="second file: sample name, class; or a CLS file")
+    add("--labels-from-names", metavar="PATTERN", help="classes in sample names, as '(Tumor|Normal)'")
     sides = group.add_mutually_exclusive_group()
     sides.add_argument("--features-in-rows", action="store_true", default=None, help="each line is a feature")
     sides.add_argument("--samples-in-rows", action="store_false", dest="features_in_rows", help="each line is a sample")
-    group.add_argument("--ids", metavar="NAME", help="column of the sample names, if it is not recognised")
-    group.add_argument(
-        "--drop", metavar="NAME", action="append", default=[], help="leave a column or row out (repeatable)"
-    )
-    group.add_argument("--part", "--sheet", metavar="NAME", help="Excel sheet, R object, array or layer to read")
-    group.add_argument("--header-row", type=int, metavar="N", help="line of the names, from 1; 0 for none")
-    group.add_argument("--decimal", choices=(".", ","), help="decimal mark, if it is not recognised")
-    group.add_argument("--encoding", metavar="NAME", help="of a text file, if it is not UTF-8")
-    group.add_argument("--backed", action="store_true", help="leave h5ad, Zarr or npy on disk; read piece by piece")
+    add("--ids", metavar="NAME", help="column of the sample names, if it is not recognised")
+    add("--drop", metavar="NAME", action="append", default=[], help="leave a column or row out (repeatable)")
+    add("--part", "--sheet", metavar="NAME", help="Excel sheet, R object, array or layer to read")
+    add("--header-row", type=int, metavar="N", help="line of the names, from 1; 0 for none")
+    add("--decimal", choices=(".", ","), help="decimal mark, if it is not recognised")
+    add("--encoding", metavar="NAME", help="of a text file, if it is not UTF-8")
+    add("--backed", action="store_true", help="leave h5ad, Zarr or npy on disk; read piece by piece")
 
 
 def add_method_arguments(parser: argparse.ArgumentParser, time_limit: float = 60.0) -> None:
     """Arguments that say how to solve."""
-    group = parser.add_argument_group("the method")
-    group.add_argument("--method", default=DEFAULT_METHOD, help=f"{', '.join(METHODS)} (default: {DEFAULT_METHOD})")
-    group.add_argument(
-        "--time-limit", type=float, default=time_limit, metavar="SECONDS", help=f"default: {time_limit:g}; 0 for none"
-    )
-    group.add_argument("--seed", type=int, default=0, help="default: 0")
-    group.add_argument(
-        "--gap",
-        type=share,
-        metavar="SHARE",
-        help="end when selection and bound are as close as this, e.g. 0.1%% (default: 0.01%%); 0 goes on to the proof",
-    )
-    group.add_argument(
-        "-O", "--option", action="append", default=[], metavar="NAME=VALUE", help="option of the method (repeatable)"
-    )
+    add = parser.add_argument_group("the method").add_argument
+    add("--method", default=DEFAULT_METHOD, help=f"{', '.join(METHODS)} (default: {DEFAULT_METHOD})")
+    limit = f"default: {time_limit:g}; 0 for none"
+    add("--time-limit", type=float, default=time_limit, metavar="SECONDS", help=limit)
+    add("--seed", type=int, default=0, help="default: 0")
+    gap = "end when selection and bound are as close as this, e.g. 0.1%% (default: 0.01%%); 0 goes on to the proof"
+    add("--gap", type=share, metavar="SHARE", help=gap)
+    add("-O", "--option", action="append", default=[], metavar="NAME=VALUE", help="option of the method (repeatable)")
 
 
 def add_margin_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,21 +73,15 @@ def add_margin_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_rule_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments that say what is asked of a selection besides its margins."""
-    group = parser.add_argument_group("the rules")
-    group.add_argument("--ties", choices=("first", "exclude"), default="first", help="features with tied class means")
-    group.add_argument("--beta-rule", choices=("published", "sign-aware"), default="published")
-    group.add_argument(
-        "--slack-penalty",
-        metavar="PRICE",
-        default=float("inf"),
-        type=_penalty,
-        help="let margins be violated at a price, in features per unit of margin; auto for a sensible one",
-    )
-    group.add_argument("--fixed-in", action="append", metavar="NAME", help="feature that must be selected (repeatable)")
-    group.add_argument("--fixed-out", action="append", metavar="NAME", help="feature that must not be (repeatable)")
-    group.add_argument(
-        "--groups", type=Path, metavar="FILE", help="table with the columns feature, group: all of a group or nothing"
-    )
+    add = parser.add_argument_group("the rules").add_argument
+    add("--ties", choices=("first", "exclude"), default="first", help="features with tied class means")
+    add("--beta-rule", choices=("published", "sign-aware"), default="published")
+    price = "let margins be violated at a price, in features per unit of margin; auto for a sensible one"
+    add("--slack-penalty", metavar="PRICE", default=float("inf"), type=_penalty, help=price)
+    add("--fixed-in", action="append", metavar="NAME", help="feature that must be selected (repeatable)")
+    add("--fixed-out", action="append", metavar="NAME", help="feature that must not be (repeatable)")
+    groups = "table with the columns feature, group: all of a group or nothing"
+    add("--groups", type=Path, metavar="FILE", help=groups)
 
 
 def add_answer_arguments(parser: argparse.ArgumentParser, files: str) -> Any:
@@ -122,42 +110,9 @@ def _penalty(text: str) -> float | str:
 
 def rules(arguments: argparse.Namespace, data: Dataset) -> dict[str, Any]:
     """Keyword arguments of a problem from those of :func:`add_rule_arguments`."""
+    names = ("ties", "beta_rule", "slack_penalty", "fixed_in", "fixed_out")
     groups = None if arguments.groups is None else read_groups(arguments.groups, data.feature_names)
-    return {
-        "ties": arguments.ties,
-        "beta_rule": arguments.beta_rule,
-        "slack_penalty": arguments.slack_penalty,
-        "fixed_in": arguments.fixed_in,
-        "fixed_out": arguments.fixed_out,
-        "groups": groups,
-    }
-
-
-def repeated(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any]) -> dict[str, Any]:
-    """Keyword arguments that a path and a stability have in common: how each fit is made, and where."""
-    options = dict(options)
-    return {
-        "alpha": arguments.alpha,
-        "beta": arguments.beta,
-        "method": options.pop("method"),
-        "time_limit": options.pop("time_limit"),
-        "random_state": options.pop("seed"),
-        "n_jobs": arguments.jobs,
-        "method_options": options,
-        "feature_names": data.feature_names,
-        "sample_names": data.sample_names,
-        **rules(arguments, data),
-    }
-
-
-def require_labels(arguments: argparse.Namespace) -> None:
-    """Complain if the classes are nowhere."""
-    if not reading(arguments).says_classes:
-        message = (
-            "say where the classes are: --labels NAME (a column or row), --labels-file FILE or --labels-from-names "
-            "PATTERN; cobic inspect DATA shows what there is"
-        )
-        raise InputError(message)
+    return {**{name: getattr(arguments, name) for name in names}, "groups": groups}
 
 
 def require_place(file: Path, *, overwrite: bool, folders: bool = False) -> None:
@@ -204,23 +159,57 @@ def resumable_folder(arguments: argparse.Namespace) -> Iterator[Steps]:
         yield Steps(folder, anew=arguments.force, on_resume=tell)
 
 
-def reading(arguments: argparse.Namespace) -> Reading:
-    """What the arguments of :func:`add_table_arguments` say."""
+@contextmanager
+def repeated(arguments: argparse.Namespace, run: Callable[..., T], what: str, **more: Any) -> Iterator[tuple[T, Steps]]:
+    """Select again and again, for a path or a stability; the steps are kept until the answer is told and written."""
+    asked = reading(arguments)
+    if arguments.top is not None:
+        require_whole("--top", arguments.top, 1)
+    options = solve_options(arguments)
+    data = read_data(asked)
+    with resumable_folder(arguments) as steps:
+        with cluster(arguments.cluster), live_progress(what) as on_progress:
+            found = run(
+                data.X,
+                data.y,
+                alpha=arguments.alpha,
+                beta=arguments.beta,
+                method=options.pop("method"),
+                time_limit=options.pop("time_limit"),
+                random_state=options.pop("seed"),
+                n_jobs=arguments.jobs,
+                method_options=options,
+                feature_names=data.feature_names,
+                sample_names=data.sample_names,
+                on_progress=on_progress,
+                folder=steps,
+                **rules(arguments, data),
+                **more,
+            )
+        yield found, steps
+
+
+def reading(arguments: argparse.Namespace, *, labelled: bool = True) -> Reading:
+    """What the arguments of :func:`add_table_arguments` say; complain if classes are needed and nowhere."""
     given = {each.name: getattr(arguments, each.name) for each in fields(Reading) if each.name != "path"}
-    labels_file = None if arguments.labels_file is None else Path(arguments.labels_file)
-    return Reading(Path(arguments.data), **{**given, "labels_file": labels_file, "drop": tuple(arguments.drop)})
+    asked = Reading(arguments.data, **given)
+    message = (
+        "say where the classes are: --labels NAME (a column or row), --labels-file FILE or --labels-from-names "
+        "PATTERN; cobic inspect DATA shows what there is"
+    )
+    require(asked.says_classes or not labelled, message)
+    return asked
 
 
-def read_data(arguments: argparse.Namespace, features: tuple[str, ...] | None = None) -> Dataset:
-    """Read the file that the arguments of :func:`add_table_arguments` describe; it may have to have some features."""
-    tell_memory(arguments, solving=features is None)
-    return read.read_data(reading(arguments), features)
+def read_data(asked: Reading, features: tuple[str, ...] | None = None) -> Dataset:
+    """Read a file, which may have to have some features."""
+    tell_memory(asked, solving=features is None)
+    return read.read_data(asked, features)
 
 
-def tell_memory(arguments: argparse.Namespace, *, solving: bool) -> None:
+def tell_memory(asked: Reading, *, solving: bool) -> None:
     """Refuse a file that will not fit into memory before it is read, and say what a large one takes."""
-    may_stay, stays = hasattr(arguments, "backed"), getattr(arguments, "backed", False)
-    estimate = require_room(Path(arguments.data), solving=solving, backed=may_stay, on_disk=stays)
+    estimate = require_room(asked.path, solving=solving, backed=True, on_disk=asked.backed)
     if estimate is not None:
         print(f"cobic: {estimate}", file=sys.stderr)
 
@@ -263,13 +252,19 @@ def share(text: str) -> float:
 
 def _option(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
-    if not equals:
-        message = f"--option {text!r}: write it as NAME=VALUE"
-        raise InputError(message)
-    try:
+    require(equals, f"--option {text!r}: write it as NAME=VALUE")
+    with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return name.replace("-", "_"), ast.literal_eval(value)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return name.replace("-", "_"), value
+    return name.replace("-", "_"), value
+
+
+def numbers(option: str, text: str, example: str) -> list[float]:
+    """The numbers of an option that takes several, with commas between them."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        message = f"{option} {text!r}: write numbers with commas between them, as {example}"
+        raise InputError(message) from None
 
 
 @contextmanager
@@ -289,16 +284,23 @@ def print_json(document: dict[str, Any]) -> None:
     sys.stdout.write("\n")
 
 
-def finite(value: float) -> float | None:
-    """A number for JSON, which knows neither NaN nor infinity."""
-    return value if math.isfinite(value) else None
+def print_table(table: pd.DataFrame) -> None:
+    """Print a table for a person."""
+    print(table.to_string(index=False, float_format=lambda value: f"{value:.4g}"), flush=True)
+
+
+def write_files(arguments: argparse.Namespace, files: dict[str, str], instead_of: Collection[str]) -> None:
+    """Write the files of an answer into its folder, and tell a person."""
+    write_folder(arguments.out, files, instead_of=instead_of)
+    if not arguments.json:
+        print(f"Written to {arguments.out}: {', '.join(files)}.")
 
 
 def exit_code(result: Result) -> int:
     """The exit code that goes with an answer."""
     if result.stopped_by == "interrupt":
         return EXIT_INTERRUPTED
-    return EXIT_INFEASIBLE if result.status == Status.INFEASIBLE else EXIT_DONE
+    return EXIT_INFEASIBLE if result.status == Status.INFEASIBLE else 0
 
 
 def describe(problem: Problem, result: Result) -> str:

@@ -1,4 +1,7 @@
-"""`cobic demo`: the whole way on built-in data."""
+"""Make synthetic expression data with planted errors, select features, classify held-out samples.
+
+example: cobic demo --seed 3
+"""
 
 import argparse
 from collections import Counter
@@ -12,16 +15,9 @@ from cobic.datasets import make_expression
 from cobic.methods import solve
 
 
-def add_parser(commands: Any, summary: str) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "demo",
-        help=summary,
-        description="Make synthetic expression data with planted errors, select features, classify held-out samples.",
-        epilog="example: cobic demo --seed 3",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
     common.add_method_arguments(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

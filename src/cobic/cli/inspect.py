@@ -1,59 +1,52 @@
-"""`cobic inspect`: what was understood of a file."""
+"""Show shape, orientation, classes, missing values, ranges and what is set aside.
+
+example: cobic inspect leukaemia.csv --labels class
+"""
 
 import argparse
+from math import isnan
 from typing import Any
 
 from cobic.cli import common
-from cobic.cli.codes import EXIT_DONE
 from cobic.io.overview import Overview, next_command, overview
 
 
-def add_parser(commands: Any, summary: str) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "inspect",
-        help=summary,
-        description="Show shape, orientation, classes, missing values, ranges and what is set aside.",
-        epilog="example: cobic inspect leukaemia.csv --labels class",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
     common.add_table_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Read, look, tell."""
-    common.tell_memory(arguments, solving=False)
-    reading = common.reading(arguments)
+    reading = common.reading(arguments, labelled=False)
+    common.tell_memory(reading, solving=False)
     found = overview(reading)
     command = next_command(found, reading)
     if arguments.json:
         common.print_json(_document(found, command))
     else:
         print("\n".join(f"{word:<12}{text}" for word, text in _lines(found, command)))
-    return EXIT_DONE
 
 
 def _lines(found: Overview, command: str) -> list[tuple[str, str]]:
-    arranged, values = found.arranged, found.values
-    n_samples, n_features = arranged.table.values.shape
+    table, values = found.arranged.table, found.values
     lines = [
-        ("file", f"{arranged.table.path} ({arranged.table.form})"),
-        ("shape", f"{n_samples} samples × {n_features} features"),
+        ("file", f"{table.path} ({table.form})"),
+        ("shape", f"{table.rows.size} samples × {table.columns.size} features"),
         ("layout", _layout(found)),
         ("classes", _classes(found)),
         (
             "values",
-            f"{values.smallest:.6g} to {values.largest:.6g}, median {values.median:.4g}: look {values.looks}; "
-            f"{values.negative} negative, {values.zero} zero",
+            "{smallest:.6g} to {largest:.6g}, median {median:.4g}: look {looks}; "
+            "{negative} negative, {zero} zero".format(**values),
         ),
         ("missing", _missing(found)),
         ("names", _names(found)),
     ]
     if found.n_ties is not None:
         lines.append(("ties", f"{found.n_ties} features have the same largest mean in several classes"))
-    lines.append(("set aside", ", ".join(arranged.set_aside) or "nothing"))
-    return [*lines, ("next", command)]
+    return [*lines, ("set aside", ", ".join(found.arranged.set_aside) or "nothing"), ("next", command)]
 
 
 def _layout(found: Overview) -> str:
@@ -74,50 +67,35 @@ def _classes(found: Overview) -> str:
 
 
 def _missing(found: Overview) -> str:
-    values = found.values
-    counts = {
-        "missing": values.missing,
-        "infinite": values.infinite,
-        "not a number": len(found.arranged.table.odd_cells),
-    }
-    told = [f"{count} {kind}, the first in {found.places[kind]}" for kind, count in counts.items() if count]
-    return "; ".join(told) or "none"
+    counts = {**found.values, "not a number": len(found.arranged.table.odd_cells)}
+    kinds = [kind for kind in ("missing", "infinite", "not a number") if counts[kind]]
+    return "; ".join(f"{counts[kind]} {kind}, the first in {found.places[kind]}" for kind in kinds) or "none"
 
 
 def _names(found: Overview) -> str:
-    told = []
-    for word, names in (("sample", found.repeated_samples), ("feature", found.repeated_features)):
-        if names:
-            told.append(f"{len(names)} {word} names occur more than once, as {names[0]!r}")
+    repeated = [(word, names) for word, names in found.repeated.items() if names]
+    told = [f"{len(names)} {word} names occur more than once, as {names[0]!r}" for word, names in repeated]
     return "; ".join(told) or "all distinct"
 
 
 def _document(found: Overview, command: str) -> dict[str, Any]:
-    arranged, values = found.arranged, found.values
-    n_samples, n_features = arranged.table.values.shape
+    arranged, table = found.arranged, found.arranged.table
     return {
-        "file": str(arranged.table.path),
-        "format": arranged.table.form,
-        "n_samples": n_samples,
-        "n_features": n_features,
+        "file": str(table.path),
+        "format": table.form,
+        "n_samples": table.rows.size,
+        "n_features": table.columns.size,
         "features_in_rows": arranged.features_in_rows,
         "layout_guessed": found.guessed,
         "layout_reason": arranged.reason,
         "classes": found.class_sizes,
         "without_class": len(arranged.without_class),
-        "smallest": common.finite(values.smallest),
-        "largest": common.finite(values.largest),
-        "median": common.finite(values.median),
-        "looks": values.looks,
-        "whole": values.whole,
-        "negative": values.negative,
-        "zero": values.zero,
-        "missing": values.missing,
-        "infinite": values.infinite,
-        "not_numbers": len(arranged.table.odd_cells),
+        # JSON knows neither NaN nor infinity
+        **{name: None if isinstance(value, float) and isnan(value) else value for name, value in found.values.items()},
+        "not_numbers": len(table.odd_cells),
         "first_places": found.places,
-        "repeated_samples": len(found.repeated_samples),
-        "repeated_features": len(found.repeated_features),
+        "repeated_samples": len(found.repeated["sample"]),
+        "repeated_features": len(found.repeated["feature"]),
         "ties": found.n_ties,
         "set_aside": list(arranged.set_aside),
         "next": command,

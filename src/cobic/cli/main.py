@@ -4,17 +4,22 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any, NoReturn, TextIO, cast
 
-from cobic.cli.codes import EXIT_DOES_NOT_CHECK, EXIT_INPUT, EXIT_INTERRUPTED
 from cobic.errors import InputError, ModelError
 
-# What each command is for; its module, of the same name, is loaded when it is asked for.
-_COMMANDS = {
+EXIT_INPUT = 2  # something that was given is wrong, as argparse has it, too
+EXIT_INFEASIBLE = 3  # there is no consistent selection
+EXIT_DOES_NOT_CHECK = 4  # a certificate or a model does not hold
+EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as in shells
+
+# What each command is for; its module, of the same name, is loaded when it is asked for. The docstring of the module is
+# the help text, its last paragraph the example at the end; `run` returns an exit code unless it can only be 0.
+COMMANDS = {
     "demo": "see it work on built-in data",
     "inspect": "show what is understood of a file, and the command to run next",
     "select": "select features from a table",
@@ -46,11 +51,13 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"cobic {version('cobic')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, summary in _COMMANDS.items():
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary)
         if only in (None, name):
-            import_module(f"cobic.cli.{name}").add_parser(commands, summary)
-        else:
-            commands.add_parser(name, help=summary)
+            module = import_module(f"cobic.cli.{name}")
+            command.description, _, command.epilog = (module.__doc__ or "").rpartition("\n\n")
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
     return parser
 
 
@@ -71,23 +78,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     words = sys.argv[1:] if argv is None else argv
     asked = next((word for word in words if not word.startswith("-")), "")
-    arguments = build_parser(None if asked == "completion" else asked).parse_args(argv)
+    arguments = build_parser(asked).parse_args(argv)
     try:
-        return int(arguments.run(arguments))
-    except ModelError as error:
-        print(f"cobic: {error}", file=sys.stderr)
-        return EXIT_DOES_NOT_CHECK
+        return arguments.run(arguments) or 0
     except InputError as error:
-        print(f"cobic: {error}", file=sys.stderr)
-        return EXIT_INPUT
+        message, code = str(error), EXIT_DOES_NOT_CHECK if isinstance(error, ModelError) else EXIT_INPUT
     except MemoryError:
         from cobic.methods.memory import out_of_memory
 
-        print(f"cobic: {out_of_memory()}", file=sys.stderr)
-        return EXIT_INPUT
+        message, code = out_of_memory(), EXIT_INPUT
     except KeyboardInterrupt:
-        print("cobic: interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
+        message, code = "interrupted", EXIT_INTERRUPTED
+    print(f"cobic: {message}", file=sys.stderr)
+    return code
 
 
 class _Output:
@@ -98,24 +101,20 @@ class _Output:
         self.error: OSError | None = None
 
     def write(self, text: str) -> int:
-        if self.error is None:
-            try:
-                self._stream.write(text)
-            except OSError as error:
-                self._give_up(error)
+        self._unless_lost(lambda: self._stream.write(text))
         return len(text)
 
     def flush(self) -> None:
-        if self.error is None:
-            try:
-                self._stream.flush()
-            except OSError as error:
-                self._give_up(error)
+        self._unless_lost(self._stream.flush)
 
-    def _give_up(self, error: OSError) -> None:
-        self.error = error
-        with suppress(OSError):  # what is still in its buffer must not fail again when the process ends
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+    def _unless_lost(self, act: Callable[[], object]) -> None:
+        try:
+            if self.error is None:
+                act()
+        except OSError as error:
+            self.error = error
+            with suppress(OSError):  # what is still in its buffer must not fail again when the process ends
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

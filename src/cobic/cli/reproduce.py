@@ -1,67 +1,53 @@
-"""`cobic reproduce`: the tables of the founding paper beside our own."""
+"""Solve the experiments of Mucherino & Cafieri (2010) and show them beside the published figures.
+
+example: cobic reproduce --rows golub:alpha notterman:beta=2
+"""
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from cobic.analyses.published import PUBLISHED, PublishedRow, ReproducedRow, choose_rows, reproduce
+from cobic.analyses.published import PUBLISHED, ReproducedRow, choose_rows, reproduce
 from cobic.cli import common
-from cobic.cli.codes import EXIT_DONE, EXIT_INTERRUPTED
+from cobic.cli.main import EXIT_INTERRUPTED
 from cobic.search.cluster import cluster
 
 _TITLES = {"notterman": "Table 1: Notterman (normal, tumour)", "golub": "Table 2: Golub (ALL, AML)"}
 _SYMBOLS = {"alpha": "α", "beta": "β"}
 
 
-def add_parser(commands: Any, summary: str) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "reproduce",
-        help=summary,
-        description="Solve the experiments of Mucherino & Cafieri (2010) and show them beside the published figures.",
-        epilog="example: cobic reproduce --rows golub:alpha notterman:beta=2",
-    )
-    parser.add_argument(
-        "--rows",
-        nargs="+",
-        default=[],
-        metavar="ROW",
-        help=f"e.g. golub, golub:beta, {PUBLISHED[5].name} (default: all)",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    rows = f"e.g. golub, golub:beta, {PUBLISHED[5].name} (default: all)"
+    parser.add_argument("--rows", nargs="+", default=[], metavar="ROW", help=rows)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     common.add_method_arguments(parser)
     common.add_parallel_arguments(parser, "rows")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Solve the rows, then tell."""
     chosen = choose_rows(arguments.rows)
+    options = {"n_jobs": arguments.jobs, **common.solve_options(arguments)}
     done: list[ReproducedRow] = []
-    interrupted = _solve(arguments, chosen, done)
+    interrupted = False
+    with cluster(arguments.cluster), common.live_progress("reproducing") as on_progress:
+        try:
+            for row in reproduce(chosen, on_progress=on_progress, **options):
+                done.append(row)
+                interrupted = row.result.stopped_by == "interrupt"
+                if interrupted:
+                    break
+        except KeyboardInterrupt:  # while others were at work
+            interrupted = True
     if arguments.json:
         common.print_json({"rows": [row.document() for row in done]})
     else:
         _print_tables(done)
-    return EXIT_INTERRUPTED if interrupted else EXIT_DONE
-
-
-def _solve(arguments: argparse.Namespace, rows: Sequence[PublishedRow], done: list[ReproducedRow]) -> bool:
-    """Solve rows, which are added to those that are done; tell whether Ctrl-C kept it from solving all."""
-    options = {"n_jobs": arguments.jobs, **common.solve_options(arguments)}
-    with cluster(arguments.cluster), common.live_progress("reproducing") as on_progress:
-        try:
-            for row in reproduce(rows, on_progress=on_progress, **options):
-                done.append(row)
-                if row.result.stopped_by == "interrupt":
-                    return True
-        except KeyboardInterrupt:  # while others were at work
-            return True
-    return False
+    return EXIT_INTERRUPTED if interrupted else 0
 
 
 def _print_tables(rows: Sequence[ReproducedRow]) -> None:
@@ -86,16 +72,12 @@ def _table(title: str, rows: Sequence[ReproducedRow]) -> Table:
         table.add_row(
             f"{_SYMBOLS[published.kind]} {published.value:g}",
             f"{published.features}{' !' if row.refuted else ''}",
-            _number(published.errors),
+            "" if published.errors is None else str(published.errors),
             str(result.n_selected),
-            _number(row.errors),
+            "" if row.errors is None else str(row.errors),
             str(result.upper_bound),
             str(result.status),
             f"{result.worst_margin:.4g}",
             f"{result.seconds:.2f}",
         )
     return table
-
-
-def _number(value: int | None) -> str:
-    return "" if value is None else str(value)

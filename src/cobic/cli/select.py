@@ -1,4 +1,7 @@
-"""`cobic select`: features out of a table."""
+"""Keep as many features as possible such that each sample's class can be read back from them.
+
+example: cobic select leukaemia.csv --labels class --alpha 50 --out answer
+"""
 
 import argparse
 from pathlib import Path
@@ -6,24 +9,18 @@ from typing import Any
 
 from cobic.answer.folder import ANSWER_FILES, answer_files
 from cobic.answer.tables import summary_document
+from cobic.checks import require
 from cobic.cli import common
-from cobic.errors import InputError
 from cobic.io import write_folder, write_text
-from cobic.methods import METHODS, find_method, solve
+from cobic.methods import METHODS, solve
 from cobic.report.page import render
 from cobic.report.story import Story
 from cobic.search.budget import Stopwatch
 from cobic.search.cluster import cluster
 
 
-def add_parser(commands: Any, summary: str) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "select",
-        help=summary,
-        description="Keep as many features as possible such that each sample's class can be read back from them.",
-        epilog="example: cobic select leukaemia.csv --labels class --alpha 50 --out answer",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
     common.add_table_arguments(parser)
     common.add_margin_arguments(parser)
     common.add_rule_arguments(parser)
@@ -32,15 +29,14 @@ def add_parser(commands: Any, summary: str) -> None:
     files = "report.html, selection.csv, model.json, certificate.json, run.json (and violations.csv)"
     output = common.add_answer_arguments(parser, files)
     output.add_argument("--report", type=Path, metavar="FILE", help="write the report there, with or without --out")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, select, write, tell."""
-    common.require_labels(arguments)
+    asked = common.reading(arguments)
     options = {**common.solve_options(arguments), **_side_by_side(arguments)}
     watch = Stopwatch()
-    data = common.read_data(arguments)
+    data = common.read_data(asked)
     problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
     watch.lap("read")
     with common.output_folder(arguments.out, overwrite=arguments.force):
@@ -52,7 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
             result = solve(problem, on_progress=on_progress, **options)
         watch.lap("solve")
         story = Story(problem, result, data.source, options, watch.seconds)
-        _tell(arguments, story)
+        if arguments.json:
+            common.print_json(summary_document(problem, result))
+        else:  # before anything is written, so that a full disk cannot lose it
+            print(common.describe(problem, result), flush=True)
         written = _write(arguments, story, watch)
     if not arguments.json:
         print(_where(arguments, written))
@@ -63,19 +62,10 @@ def _side_by_side(arguments: argparse.Namespace) -> dict[str, Any]:
     """The option that a method with something to do side by side has for it."""
     if arguments.jobs is None and arguments.cluster is None:
         return {}
-    if "n_jobs" not in find_method(arguments.method).options:
-        able = ", ".join(name for name, method in METHODS.items() if "n_jobs" in method.options)
-        message = f"--jobs and --cluster are for the restarts of {able}: method {arguments.method!r} is one search"
-        raise InputError(message)
+    able = [name for name, method in METHODS.items() if "n_jobs" in method.options]
+    restarts = f"--jobs and --cluster are for the restarts of {', '.join(able)}"
+    require(arguments.method in able, f"{restarts}: method {arguments.method!r} is one search")
     return {} if arguments.jobs is None else {"n_jobs": arguments.jobs}
-
-
-def _tell(arguments: argparse.Namespace, story: Story) -> None:
-    """Print the answer before anything is written, so that a full disk cannot lose it."""
-    if arguments.json:
-        common.print_json(summary_document(story.problem, story.result))
-    else:
-        print(common.describe(story.problem, story.result), flush=True)
 
 
 def _write(arguments: argparse.Namespace, story: Story, watch: Stopwatch) -> list[str]:

@@ -1,29 +1,20 @@
-"""`cobic stability`: how much the selection depends on the samples at hand."""
+"""Select again and again from a part of the samples, and tell how far the selections agree.
+
+example: cobic stability leukaemia.csv --labels class --repeats 10 --out agreement
+"""
 
 import argparse
 import json
 from typing import Any
 
 from cobic.analyses.stability import Stability, stability
-from cobic.answer.steps import Steps
-from cobic.checks import require_whole
 from cobic.cli import common
-from cobic.cli.codes import EXIT_DONE
-from cobic.io import write_folder
-from cobic.problem.dataset import Dataset
-from cobic.search.cluster import cluster
 
 _FILES = ("stability.csv", "stability.json")
 
 
-def add_parser(commands: Any, summary: str) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "stability",
-        help=summary,
-        description="Select again and again from a part of the samples, and tell how far the selections agree.",
-        epilog="example: cobic stability leukaemia.csv --labels class --repeats 10 --out agreement",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
     common.add_table_arguments(parser)
     common.add_margin_arguments(parser)
     common.add_rule_arguments(parser)
@@ -35,37 +26,18 @@ def add_parser(commands: Any, summary: str) -> None:
     common.add_parallel_arguments(parser, "subsamples")
     output = common.add_answer_arguments(parser, " and ".join(_FILES))
     output.add_argument("--top", type=int, metavar="N", help="list the N features that are selected most often")
-    parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Read, repeat, tell, write."""
-    common.require_labels(arguments)
-    if arguments.top is not None:
-        require_whole("--top", arguments.top, 1)
-    options = common.solve_options(arguments)
-    data = common.read_data(arguments)
-    with common.resumable_folder(arguments) as steps:
-        found = _repeat(arguments, data, options, steps)
+    drawn = {name: getattr(arguments, name) for name in ("subsample", "confidence")}
+    with common.repeated(arguments, stability, "subsampling", n_repeats=arguments.repeats, **drawn) as (found, steps):
         _tell(arguments, found)
         if arguments.out is not None:
-            _write(arguments, found)
+            document = json.dumps(_document(found, None), indent=2, allow_nan=False) + "\n"
+            texts = (found.table.to_csv(index=False, lineterminator="\n"), document)
+            common.write_files(arguments, dict(zip(_FILES, texts, strict=True)), _FILES)
         steps.discard()
-    return EXIT_DONE
-
-
-def _repeat(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any], steps: Steps) -> Stability:
-    with cluster(arguments.cluster), common.live_progress("subsampling") as on_progress:
-        return stability(
-            data.X,
-            [] if data.y is None else data.y,
-            n_repeats=arguments.repeats,
-            subsample=arguments.subsample,
-            confidence=arguments.confidence,
-            on_progress=on_progress,
-            folder=steps,
-            **common.repeated(arguments, data, options),
-        )
 
 
 def _tell(arguments: argparse.Namespace, found: Stability) -> None:
@@ -80,8 +52,7 @@ def _tell(arguments: argparse.Namespace, found: Stability) -> None:
         f"{max(found.n_selected)} of {found.frequency.size} features selected: {always} always, {never} never."
     )
     if arguments.top is not None:
-        top = found.table.head(arguments.top)
-        print(top.to_string(index=False, float_format=lambda value: f"{value:.4g}"), flush=True)
+        common.print_table(found.table.head(arguments.top))
 
 
 def _document(found: Stability, top: int | None) -> dict[str, Any]:
@@ -97,13 +68,3 @@ def _document(found: Stability, top: int | None) -> dict[str, Any]:
     if top is not None:
         document["top"] = json.loads(found.table.head(top).to_json(orient="records", double_precision=15))
     return document
-
-
-def _write(arguments: argparse.Namespace, found: Stability) -> None:
-    files = {
-        "stability.csv": found.table.to_csv(index=False, lineterminator="\n"),
-        "stability.json": json.dumps(_document(found, None), indent=2, allow_nan=False) + "\n",
-    }
-    write_folder(arguments.out, files, instead_of=_FILES)
-    if not arguments.json:
-        print(f"Written to {arguments.out}: {', '.join(files)}.")

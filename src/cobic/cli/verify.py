@@ -1,39 +1,37 @@
-"""`cobic verify`: check a certificate against the data."""
+"""Rebuild the proof of a certificate from the raw data; no solver takes part.
+
+example: cobic verify answer/certificate.json leukaemia.csv --labels class
+"""
 
 import argparse
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from cobic.checker import FORMAT, verify
 from cobic.cli import common
-from cobic.cli.codes import EXIT_DOES_NOT_CHECK, EXIT_DONE
+from cobic.cli.main import EXIT_DOES_NOT_CHECK
 from cobic.errors import InputError
+from cobic.io.source import readable
 from cobic.problem.identity import problem_arguments
 
 
-def add_parser(commands: Any, summary: str) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "verify",
-        help=summary,
-        description="Rebuild the proof of a certificate from the raw data; no solver takes part.",
-        epilog="example: cobic verify answer/certificate.json leukaemia.csv --labels class",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
     parser.add_argument("certificate", metavar="CERTIFICATE", help="certificate.json of `cobic select --out`")
     common.add_table_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read both, check, tell."""
-    common.require_labels(arguments)
+    asked = common.reading(arguments)
     certificate = _read(Path(arguments.certificate))
     if certificate.get("format") != FORMAT:
         print(f"{arguments.certificate} is not a certificate")
         return EXIT_DOES_NOT_CHECK
-    data = common.read_data(arguments)
+    data = common.read_data(asked)
     data.problem()  # complains about the data themselves, if there is something to complain about
     try:
         parameters = certificate["problem"]
@@ -50,21 +48,16 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"Proven for {_margins(parameters)}: {checked.reason}.")
     else:
         print(f"{arguments.certificate} does not hold: {checked.reason}")
-    return EXIT_DONE if checked.ok else EXIT_DOES_NOT_CHECK
+    return 0 if checked.ok else EXIT_DOES_NOT_CHECK
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        message = f"there is no file {path}"
-    except OSError as error:
-        message = f"cannot read {path}: {error.strerror or error}"
-    except (ValueError, RecursionError):
-        return {}
-    else:
+    with readable(path):
+        content = path.read_bytes()
+    with suppress(ValueError, RecursionError):
+        document = json.loads(content.decode())
         return document if isinstance(document, dict) else {}
-    raise InputError(message)
+    return {}
 
 
 def _margins(parameters: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cobic.datasets.measurements import Counts, Intensities
-from cobic.datasets.plan import Plan, plan, recipe
+from cobic.datasets.plan import Plan, plan
 from cobic.datasets.tiled import in_file, in_memory
 from cobic.problem.dataset import Dataset
 
@@ -43,10 +43,8 @@ def make_large_expression(
     density : float, default=1.0
         1: intensities, whole numbers, a dense array. At most 0.5: counts as of single cells, about this share of them
         not zero, divided by the size of the library and logged (``log1p``), in a sparse matrix.
-    informative : float, default=0.2
-        Fraction of genes that are expressed more in one class.
-    noisy : float, default=0.1
-        Fraction of genes with a large spread and no class.
+    informative, noisy : float, default=0.2 and 0.1
+        Fractions of genes that are expressed more in one class, and that have a large spread and no class.
     contaminated : float, optional
         Fraction of genes that are expressed in one class, but in which a few samples of *other* classes have gross
         errors: these cannot be read right unless about half of such genes go. 0.01 by default, 0.02 in sparse data.
@@ -73,20 +71,10 @@ def make_large_expression(
     >>> data.class_sizes
     {'A': 20, 'B': 20, 'C': 20}
     """
-    asked = recipe(
-        n_features,
-        n_samples=n_samples,
-        n_classes=n_classes,
-        class_sizes=class_sizes,
-        density=density,
-        informative=informative,
-        noisy=noisy,
-        contaminated=contaminated,
-        mislabelled=mislabelled,
-        seed=seed,
+    planned = plan(
+        n_features, n_samples, n_classes, class_sizes, density, informative, noisy, contaminated, mislabelled, seed
     )
-    planned = plan(asked)
-    return in_memory(planned, _parts(planned), sparse=asked.sparse)
+    return in_memory(planned, _parts(planned))
 
 
 def write_expression(path: str | Path, n_features: int = 100_000, *, overwrite: bool = False, **arguments: Any) -> None:
@@ -111,20 +99,15 @@ def write_expression(path: str | Path, n_features: int = 100_000, *, overwrite: 
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import anndata
-    >>> file = Path(tempfile.mkdtemp()) / "cells.h5ad"
+    >>> import anndata, tempfile
+    >>> file = f"{tempfile.mkdtemp()}/cells.h5ad"
     >>> write_expression(file, 2000, n_samples=60, n_classes=3, density=0.1, seed=1)
-    >>> cells = anndata.read_h5ad(file)
-    >>> cells.shape, cells.obs["class"].value_counts().to_dict()
-    ((60, 2000), {'A': 20, 'B': 20, 'C': 20})
+    >>> anndata.read_h5ad(file).obs["class"].value_counts().to_dict()
+    {'A': 20, 'B': 20, 'C': 20}
     """
-    asked = recipe(n_features, **arguments)
-    planned = plan(asked)
-    in_file(Path(path), planned, _parts(planned), sparse=asked.sparse, overwrite=overwrite)
+    planned = plan(n_features, **arguments)
+    in_file(path, planned, _parts(planned), overwrite=overwrite)
 
 
 def _parts(planned: Plan) -> Any:
-    """The measurements: blocks of a sparse matrix, or tiles."""
-    return Counts(planned).blocks() if planned.recipe.sparse else Intensities(planned).tiles()
+    return Counts(planned).blocks() if planned.sparse else Intensities(planned).tiles()

@@ -6,14 +6,13 @@ then downloaded from a fixed address. Its SHA-256 is checked in every case.
 
 import csv
 import hashlib
-import io
 import logging
 import os
 import tarfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pooch
@@ -28,21 +27,11 @@ _TIMEOUT = 30.0  # seconds without a word from the server
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One file of a public data set.
+    """One file of a public data set."""
 
-    Attributes
-    ----------
-    path : str
-        Where it is kept inside ``COBIC_DATA`` and inside the cache.
-    address : str
-        Where it is downloaded from.
-    sha256 : str
-        What it must hash to.
-    """
-
-    path: str
-    address: str
-    sha256: str
+    path: str  # where it is kept inside ``COBIC_DATA`` and inside the cache
+    address: str  # where it is downloaded from
+    sha256: str  # what it must hash to
 
 
 _GOLUB = (
@@ -55,6 +44,15 @@ _NOTTERMAN = (
 _MICROARRAY = (
     "https://raw.githubusercontent.com/kivancguckiran/microarray-data/5681201bb4e2ba7024fe15d4c71046017219b658/csv/"
 )
+
+# The folder that an archive is kept in, and its SHA-256
+_ARCHIVES = {
+    "khan": ("multiclass", "1dfd1b10ecd9fdcde6955db65bb02f27b65dfdf41e924b624e36db7c3247b9d5"),
+    "sorlie": ("multiclass", "6bb9fe279e10f83d04b1a5c8931d12d1132f7df10a55461eee9075420e1fd97c"),
+    "alon": ("binary", "caa28ffa83219916d0e3ab9c2e459c0a43e407f5ec55ab49301e69493cef5628"),
+    "singh": ("binary", "7aeba654ac623bca8598ff31125fed953668320474f2a86e7860fe2c1dc5a650"),
+    "gravier": ("binary", "5eb759605597717c7012dfef7af4f9bf7cc3e4ad63628f2d1970f72a0baa933e"),
+}
 
 FILES = {
     "golub-train": RemoteFile(
@@ -77,31 +75,10 @@ FILES = {
         f"{_NOTTERMAN}CarcinomaNormaldatasetCancerResearch.csv",
         "c62e3ea520a69ceb78ab9ff37a7bc79dbc23bf8f906d634e302fdabba71f2546",
     ),
-    "khan": RemoteFile(
-        "multiclass/khan.tar.gz",
-        f"{_MICROARRAY}khan.tar.gz",
-        "1dfd1b10ecd9fdcde6955db65bb02f27b65dfdf41e924b624e36db7c3247b9d5",
-    ),
-    "sorlie": RemoteFile(
-        "multiclass/sorlie.tar.gz",
-        f"{_MICROARRAY}sorlie.tar.gz",
-        "6bb9fe279e10f83d04b1a5c8931d12d1132f7df10a55461eee9075420e1fd97c",
-    ),
-    "alon": RemoteFile(
-        "binary/alon.tar.gz",
-        f"{_MICROARRAY}alon.tar.gz",
-        "caa28ffa83219916d0e3ab9c2e459c0a43e407f5ec55ab49301e69493cef5628",
-    ),
-    "singh": RemoteFile(
-        "binary/singh.tar.gz",
-        f"{_MICROARRAY}singh.tar.gz",
-        "7aeba654ac623bca8598ff31125fed953668320474f2a86e7860fe2c1dc5a650",
-    ),
-    "gravier": RemoteFile(
-        "binary/gravier.tar.gz",
-        f"{_MICROARRAY}gravier.tar.gz",
-        "5eb759605597717c7012dfef7af4f9bf7cc3e4ad63628f2d1970f72a0baa933e",
-    ),
+    **{
+        name: RemoteFile(f"{folder}/{name}.tar.gz", f"{_MICROARRAY}{name}.tar.gz", sha256)
+        for name, (folder, sha256) in _ARCHIVES.items()
+    },
 }
 
 
@@ -195,15 +172,8 @@ def load_gravier() -> Dataset:
     return _archived("gravier", "Gravier et al., Genes Chromosomes Cancer 49 (2010)")
 
 
-LOADERS: dict[str, Callable[[], Dataset]] = {
-    "golub": load_golub,
-    "notterman": load_notterman,
-    "khan": load_khan,
-    "sorlie": load_sorlie,
-    "alon": load_alon,
-    "singh": load_singh,
-    "gravier": load_gravier,
-}
+_ALL = (load_golub, load_notterman, load_khan, load_sorlie, load_alon, load_singh, load_gravier)
+LOADERS: dict[str, Callable[[], Dataset]] = {load.__name__.removeprefix("load_"): load for load in _ALL}
 
 
 def fetch(file: RemoteFile) -> Path:
@@ -225,40 +195,27 @@ def fetch(file: RemoteFile) -> Path:
         If it cannot be had whole and unchanged.
     """
     folder = os.environ.get("COBIC_DATA")
-    if folder and (Path(folder) / file.path).is_file():
-        return _checked(Path(folder) / file.path, file.sha256)
-    name = file.path.replace("/", "-")
+    if folder and (own := Path(folder) / file.path).is_file():
+        if hashlib.sha256(own.read_bytes()).hexdigest() != file.sha256:
+            message = f"{own} is not the published file (wrong SHA-256): replace it, or unset COBIC_DATA to download it"
+            raise DownloadError(message)
+        return own
+    name, cache, logger = file.path.replace("/", "-"), pooch.os_cache("cobic"), pooch.get_logger()
+    level = logger.level
+    logger.setLevel(logging.WARNING)  # nothing is told about a download that goes well
     try:
-        with _quiet_pooch():
-            downloader = pooch.HTTPDownloader(timeout=_TIMEOUT)
-            cache = pooch.os_cache("cobic")
-            return Path(pooch.retrieve(file.address, f"sha256:{file.sha256}", name, cache, downloader=downloader))
+        downloader = pooch.HTTPDownloader(timeout=_TIMEOUT)
+        return Path(pooch.retrieve(file.address, f"sha256:{file.sha256}", name, cache, downloader=downloader))
     except requests.exceptions.RequestException as error:
         why = f"the download failed ({type(error).__name__})"
     except ValueError:  # pooch's word for a wrong digest
         why = "what arrived is not the expected file (wrong SHA-256)"
     except OSError as error:
         why = f"it cannot be stored ({error.strerror or error})"
-    message = f"cannot fetch {file.address}: {why}; try again, or put {file.path} into a folder named by COBIC_DATA"
-    raise DownloadError(message)
-
-
-def _checked(path: Path, sha256: str) -> Path:
-    if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
-        message = f"{path} is not the published file (wrong SHA-256): replace it, or unset COBIC_DATA to download it"
-        raise DownloadError(message)
-    return path
-
-
-@contextmanager
-def _quiet_pooch() -> Iterator[None]:
-    logger = pooch.get_logger()
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield
     finally:
         logger.setLevel(level)
+    message = f"cannot fetch {file.address}: {why}; try again, or put {file.path} into a folder named by COBIC_DATA"
+    raise DownloadError(message)
 
 
 def _csv_rows(path: Path) -> list[list[str]]:
@@ -287,20 +244,12 @@ def _golub_part(name: str, classes: dict[str, str]) -> Dataset:
 
 def _archived(name: str, source: str) -> Dataset:
     with tarfile.open(fetch(FILES[name])) as archive:
-        X, y = (_archived_table(archive, f"{name}_{part}.csv") for part in ("inputs", "outputs"))
-    n_samples, n_features = X.shape
+        files: Any = (archive.extractfile(f"{name}_{part}.csv") for part in ("inputs", "outputs"))
+        X, y = (np.loadtxt(file, delimiter=",", ndmin=2) for file in files)
     return Dataset(
         X=X,
         y=y.ravel().astype(np.int64),
-        feature_names=tuple(f"{name}_{index + 1}" for index in range(n_features)),
-        sample_names=tuple(f"sample_{index + 1}" for index in range(n_samples)),
+        feature_names=tuple(f"{name}_{index + 1}" for index in range(X.shape[1])),
+        sample_names=tuple(f"sample_{index + 1}" for index in range(X.shape[0])),
         source=source,
     )
-
-
-def _archived_table(archive: tarfile.TarFile, member: str) -> Floats:
-    stream = archive.extractfile(member)
-    if stream is None:
-        message = f"the archive has no file {member}"
-        raise DownloadError(message)
-    return np.loadtxt(io.TextIOWrapper(stream, encoding="ascii"), delimiter=",", ndmin=2)

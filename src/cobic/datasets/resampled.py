@@ -17,9 +17,9 @@ from cobic.checks import is_number, require_whole
 from cobic.datasets.tiled import (
     TILE_COLUMNS,
     Singles,
+    Table,
     block_of_cells,
     blocks_of,
-    categories,
     in_file,
     in_memory,
     numbered,
@@ -37,40 +37,13 @@ _NEVER = 10.0  # no normal number of single precision is so far from zero
 
 
 @dataclass(frozen=True, eq=False)
-class Draw:
-    """Which columns and samples are drawn, and what becomes of their values."""
+class Draw(Table):
+    """Which columns and samples are drawn, and what becomes of their values; kinds are their names in the real data."""
 
-    drawn_from: str  # what the real data are
     values: Singles  # the real data
-    y: NDArray[Any]  # the class of each sample
     features: NDArray[np.intp]  # the column and the sample of the real data that each one is drawn from
     samples: NDArray[np.intp]
-    feature_kinds: "pd.Categorical[str]"  # their names there
-    sample_kinds: "pd.Categorical[str]"
-    sample_names: Sequence[str]  # names of the samples
     noise: float  # standard deviation of the factors
-    density: float  # share of the values that are not zero; 1 if the table is dense
-    seed: int  # of all that is drawn
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Samples and features."""
-        return self.samples.size, self.features.size
-
-    @property
-    def sparse(self) -> bool:
-        """Whether small values are zero."""
-        return self.density < 1.0
-
-    @property
-    def feature_names(self) -> list[str]:
-        """gene_0001 and so on."""
-        return numbered("gene", self.shape[1])
-
-    @property
-    def source(self) -> str:
-        """What the data are."""
-        return f"drawn from {self.drawn_from}, seed {self.seed}"
 
     def part(self, rows: slice, columns: slice) -> Singles:
         """The values of any part, before small ones are zero."""
@@ -105,7 +78,6 @@ class Draw:
             cells = np.flatnonzero(np.abs(values) > least)
             yield rows, block_of_cells(cells, values.ravel()[cells], values.shape)
 
-    @property
     def parts(self) -> Any:
         """Blocks of a sparse matrix, or tiles."""
         return self.blocks() if self.sparse else self.tiles()
@@ -171,10 +143,8 @@ def resample_expression(
     >>> resample_expression(real.X, real.y, 2000, n_samples=100, density=0.1).class_sizes
     {'A': 71, 'B': 29}
     """
-    drawn = draw(
-        X, y, n_features, n_samples=n_samples, class_sizes=class_sizes, noise=noise, density=density, seed=seed
-    )
-    return in_memory(drawn, drawn.parts, sparse=drawn.sparse)
+    drawn = draw(X, y, n_features, n_samples, class_sizes, noise, density, seed)
+    return in_memory(drawn, drawn.parts())
 
 
 def write_resampled(
@@ -191,14 +161,9 @@ def write_resampled(
     Parameters
     ----------
     path : str or Path
-        Where to write: ``.h5ad``, or ``.zarr`` in the layout of AnnData. The classes are in ``obs["class"]``, what was
-        drawn in ``obs["kind"]`` and ``var["kind"]``. It appears when it is whole. Needs ``cobic[scale]``.
-    X : Dataset, array-like or sparse matrix of shape (n_samples, n_features)
-        The real data.
-    y : array-like of shape (n_samples,), optional
-        Their classes; not with a `Dataset`, which has them.
-    n_features : int, default=100_000
-        Number of features to draw.
+        Where to write, and what, as in :func:`write_expression`.
+    X, y, n_features : Dataset or array-like, array-like, and int
+        The real data, their classes, and the number of features to draw, as in :func:`resample_expression`.
     overwrite : bool, default=False
         Whether something of that name may be replaced.
     **arguments
@@ -212,23 +177,18 @@ def write_resampled(
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
-    >>> import anndata
     >>> from cobic.datasets import make_expression, write_resampled
-    >>> file = Path(tempfile.mkdtemp()) / "drawn.h5ad"
-    >>> write_resampled(file, make_expression(500, seed=0), n_features=2000, n_samples=100)
-    >>> anndata.read_h5ad(file).shape
-    (100, 2000)
+    >>> folder = tempfile.mkdtemp()
+    >>> write_resampled(f"{folder}/drawn.h5ad", make_expression(500, seed=0), n_features=2000, n_samples=100)
     """
     drawn = draw(X, y, n_features, **arguments)
-    in_file(Path(path), drawn, drawn.parts, sparse=drawn.sparse, overwrite=overwrite)
+    in_file(path, drawn, drawn.parts(), overwrite=overwrite)
 
 
 def draw(
     X: Any,
     y: ArrayLike | None,
     n_features: int,
-    *,
     n_samples: int | None = None,
     class_sizes: Sequence[int] | None = None,
     noise: float = 0.1,
@@ -243,35 +203,41 @@ def draw(
     density, seed = require_density(density), require_whole("seed", seed, 0)
     real = _real(X, y)
     sizes = _sizes(real.class_sizes, n_samples, class_sizes)
-    samples = np.arange(real.n_samples) if sizes is None else _samples(real, sizes, stream(seed, _SAMPLES))
-    features = stream(seed, _FEATURES).integers(real.n_features, size=n_features)
     names = real.sample_names or numbered("sample", real.n_samples)
+    samples, sample_names = np.arange(real.n_samples), names
+    if sizes is not None:
+        rng = stream(seed, _SAMPLES)
+        drawn = [rng.choice(np.flatnonzero(real.labels == cls), size) for cls, size in enumerate(sizes)]
+        samples = rng.permutation(np.concatenate(drawn))
+        sample_names = numbered("sample", samples.size)
+    features = stream(seed, _FEATURES).integers(real.n_features, size=n_features)
+    drawn_from = X.source if isinstance(X, Dataset) else f"{real.n_samples} × {real.n_features} values"
     return Draw(
-        drawn_from=X.source if isinstance(X, Dataset) else f"{real.n_samples} × {real.n_features} values",
-        values=_singles(real, noise),
+        seed=seed,
+        density=density,
         y=real.classes[real.labels[samples]],
+        sample_names=sample_names,
+        sample_kinds=pd.Categorical(names)[samples],
+        feature_kinds=pd.Categorical(real.feature_names or numbered("column", real.n_features))[features],
+        source=f"drawn from {drawn_from}, seed {seed}",
+        values=_singles(real, noise),
         features=features,
         samples=samples,
-        feature_kinds=_names_of(real.feature_names or numbered("column", real.n_features), features),
-        sample_kinds=_names_of(names, samples),
-        sample_names=names if sizes is None else numbered("sample", samples.size),
         noise=float(noise),
-        density=density,
-        seed=seed,
     )
 
 
 def _real(X: Any, y: ArrayLike | None) -> Problem:
     """The real data, checked as everywhere."""
-    if isinstance(X, Dataset):
-        if y is not None:
-            message = "X is a Dataset and has its classes: leave y out"
+    if not isinstance(X, Dataset):
+        if y is None:
+            message = "give y, the class of each sample of X"
             raise InputError(message)
-        return X.problem()
-    if y is None:
-        message = "give y, the class of each sample of X"
+        return Problem(X, y)
+    if y is not None:
+        message = "X is a Dataset and has its classes: leave y out"
         raise InputError(message)
-    return Problem(X, y)
+    return X.problem()
 
 
 def _sizes(real: NDArray[np.intp], n_samples: int | None, class_sizes: Sequence[int] | None) -> NDArray[np.intp] | None:
@@ -294,11 +260,6 @@ def _sizes(real: NDArray[np.intp], n_samples: int | None, class_sizes: Sequence[
     return sizes
 
 
-def _samples(real: Problem, sizes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
-    drawn = [rng.choice(np.flatnonzero(real.labels == cls), size) for cls, size in enumerate(sizes)]
-    return rng.permutation(np.concatenate(drawn))
-
-
 def _singles(real: Problem, noise: float) -> Singles:
     """The real data as a dense array of single precision, in which noise makes no infinities."""
     values = real.matrix.rows(np.arange(real.n_samples))
@@ -306,8 +267,3 @@ def _singles(real: Problem, noise: float) -> Singles:
         message = "X has values that are too large for float32: scale it first"
         raise InputError(message)
     return np.ascontiguousarray(values, dtype=np.float32)
-
-
-def _names_of(names: Sequence[str], drawn: NDArray[np.intp]) -> "pd.Categorical[str]":
-    known = categories(np.array(names))
-    return pd.Categorical.from_codes(known.codes[drawn], categories=known.categories)

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cobic.checks import require_whole
+from cobic.datasets.plan import CONTAMINATED, INFORMATIVE, KINDS, NOISY, class_names, planted_kinds, require_fractions
+from cobic.datasets.tiled import numbered
 from cobic.errors import InputError
 from cobic.matrix import Floats, Integers
 from cobic.problem.dataset import Dataset
@@ -32,10 +33,8 @@ def make_expression(
         Training samples of each class; the classes are called A, B, ….
     test_sizes : sequence of int or None, default=(20, 14)
         Held-out samples of each class. They follow the same distribution without the contamination.
-    informative : float, default=0.2
-        Fraction of genes that are expressed more in one class.
-    noisy : float, default=0.1
-        Fraction of genes with a large spread and no class.
+    informative, noisy : float, default=0.2 and 0.1
+        Fractions of genes that are expressed more in one class, and that have a large spread and no class.
     contaminated : float, default=0.01
         Fraction of genes that are expressed in one class, but in which one training sample of *another* class has a
         gross error. A few samples have most of these errors: they cannot be read right unless such genes go.
@@ -55,61 +54,46 @@ def make_expression(
     >>> data.feature_kinds.count("contaminated")
     71
     """
-    _check_expression(n_features, class_sizes, test_sizes, (informative, noisy, contaminated))
-    rng = np.random.default_rng(require_whole("seed", seed, 0))
     k = len(class_sizes)
-    kinds = _planted_kinds(n_features, informative, noisy, contaminated, rng)
+    if k < 2 or min(class_sizes) < 1 or n_features < 1:
+        message = "make_expression needs at least one feature and two classes with at least one sample each"
+        raise InputError(message)
+    if test_sizes is not None and len(test_sizes) != k:
+        message = f"test_sizes has {len(test_sizes)} entries for {k} classes"
+        raise InputError(message)
+    require_fractions(informative, noisy, contaminated)
+    rng = np.random.default_rng(require_whole("seed", seed, 0))
+    kinds = planted_kinds(n_features, (informative, noisy, contaminated), rng)
     raised_in = rng.integers(k, size=n_features)
     baseline = rng.lognormal(5.0, 1.2, size=n_features)
     errors = rng.uniform(20_000.0, 60_000.0, size=n_features)
-    shift = np.zeros(n_features)
-    shift[kinds == "informative"] = (rng.uniform(0.1, 0.6, n_features) * (baseline + 150.0))[kinds == "informative"]
+    strength = rng.uniform(0.1, 0.6, n_features) * (baseline + 150.0)
     # The class must stay ahead of the victim's own class, whose mean the error lifts by error / (its size).
     lifted = rng.uniform(1.2, 1.6, n_features) * errors / max(2, min(class_sizes))
-    shift[kinds == "contaminated"] = lifted[kinds == "contaminated"]
-    spread = np.where(kinds == "noisy", 3.0, 0.25) * baseline + 60.0
+    shift = np.select([kinds == INFORMATIVE, kinds == CONTAMINATED], [strength, lifted])
+    spread = np.where(kinds == NOISY, 3.0, 0.25) * baseline + 60.0
 
     def sample(sizes: Sequence[int]) -> tuple[Floats, Integers]:
         labels = np.repeat(np.arange(k), sizes)
         level = baseline + shift * (labels[:, None] == raised_in)
         return level + spread * rng.standard_normal((labels.size, n_features)), labels
 
-    X, labels = sample(class_sizes)
-    held_out = sample(test_sizes) if test_sizes is not None else None
-    victims = _victims(labels, k, rng)
-    for feature in np.flatnonzero(kinds == "contaminated"):
-        X[rng.choice(victims[raised_in[feature]]), feature] += errors[feature]
-    kind_names = tuple(str(kind) for kind in kinds)
-    test = None if held_out is None else _expression(*held_out, "test", kind_names, seed)
-    return replace(_expression(X, labels, "train", kind_names, seed), test=test)
-
-
-def _check_expression(
-    n_features: int, class_sizes: Sequence[int], test_sizes: Sequence[int] | None, fractions: tuple[float, ...]
-) -> None:
-    if len(class_sizes) < 2 or min(class_sizes) < 1 or n_features < 1:
-        message = "make_expression needs at least one feature and two classes with at least one sample each"
-        raise InputError(message)
-    if test_sizes is not None and len(test_sizes) != len(class_sizes):
-        message = f"test_sizes has {len(test_sizes)} entries for {len(class_sizes)} classes"
-        raise InputError(message)
-    if min(fractions) < 0 or sum(fractions) > 1:
-        message = (
-            "informative, noisy and contaminated are fractions of the features: each at least 0, together at most 1"
+    def named(part: str, X: Floats, labels: Integers) -> Dataset:
+        return Dataset(
+            X=np.round(X),
+            y=np.array(class_names(k))[labels],
+            feature_names=tuple(numbered("gene", n_features)),
+            sample_names=tuple(f"{part}_{index + 1}" for index in range(labels.size)),
+            source=f"synthetic expression data, seed {seed}",
+            feature_kinds=tuple(KINDS[kind] for kind in kinds),
         )
-        raise InputError(message)
 
-
-def _planted_kinds(
-    n_features: int, informative: float, noisy: float, contaminated: float, rng: np.random.Generator
-) -> NDArray[np.str_]:
-    kinds = np.full(n_features, "plain", dtype="<U12")
-    numbers = [round(part * n_features) for part in (informative, noisy, contaminated)]
-    ends = np.cumsum(numbers)
-    for kind, end, number in zip(("informative", "noisy", "contaminated"), ends, numbers, strict=True):
-        kinds[end - number : end] = kind
-    rng.shuffle(kinds)
-    return kinds
+    X, labels = sample(class_sizes)
+    test = None if test_sizes is None else named("test", *sample(test_sizes))
+    victims = _victims(labels, k, rng)
+    for feature in np.flatnonzero(kinds == CONTAMINATED):
+        X[rng.choice(victims[raised_in[feature]]), feature] += errors[feature]
+    return replace(named("train", X, labels), test=test)
 
 
 def _victims(labels: Integers, k: int, rng: np.random.Generator) -> list[Integers]:
@@ -117,15 +101,3 @@ def _victims(labels: Integers, k: int, rng: np.random.Generator) -> list[Integer
     few = rng.permutation(labels.size)[: max(k, labels.size // 6)]
     chosen = [few[labels[few] != cls] for cls in range(k)]
     return [each if each.size else np.flatnonzero(labels != cls) for cls, each in enumerate(chosen)]
-
-
-def _expression(X: Floats, labels: Integers, part: str, kinds: tuple[str, ...], seed: int) -> Dataset:
-    width = len(str(X.shape[1]))
-    return Dataset(
-        X=np.round(X),
-        y=np.array([chr(ord("A") + label) if label < 26 else f"class_{label + 1}" for label in labels]),
-        feature_names=tuple(f"gene_{index + 1:0{width}d}" for index in range(X.shape[1])),
-        sample_names=tuple(f"{part}_{index + 1}" for index in range(X.shape[0])),
-        source=f"synthetic expression data, seed {seed}",
-        feature_kinds=kinds,
-    )

@@ -1,8 +1,9 @@
 """Tables that are made in parts: where the parts are, and their way into memory or into a file."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,8 +16,6 @@ from cobic.io.sparse import csr_of
 from cobic.problem.dataset import Dataset
 
 Singles = NDArray[np.float32]
-Tiles = Iterable[tuple[slice, slice, Singles]]
-Blocks = Iterable[tuple[slice, Any]]
 
 # Part of what a seed means: other numbers make other data.
 TILE_ROWS, TILE_COLUMNS = 64, 1 << 14
@@ -25,36 +24,27 @@ _BLOCK_CELLS = 1 << 22  # 16 MB of float32 at a time
 _DENSEST = 0.5  # of a sparse matrix: above, it is larger than a dense one
 
 
-class Described(Protocol):
+@dataclass(frozen=True, eq=False)
+class Table:
     """What is known about a table apart from its measurements."""
+
+    seed: int
+    density: float  # share of the values that are not zero; 1 if the table is dense
+    y: NDArray[Any]  # class of each sample
+    sample_names: Sequence[str]
+    sample_kinds: "pd.Categorical[str]"  # what each sample and each feature was made as
+    feature_kinds: "pd.Categorical[str]"
+    source: str
 
     @property
     def shape(self) -> tuple[int, int]:
         """Samples and features."""
+        return self.y.size, len(self.feature_kinds)
 
     @property
-    def y(self) -> NDArray[Any]:
-        """Class of each sample."""
-
-    @property
-    def feature_names(self) -> Sequence[str]:
-        """Name of each feature."""
-
-    @property
-    def sample_names(self) -> Sequence[str]:
-        """Name of each sample."""
-
-    @property
-    def feature_kinds(self) -> "pd.Categorical[str]":
-        """What each feature was made as."""
-
-    @property
-    def sample_kinds(self) -> "pd.Categorical[str]":
-        """What each sample was made as."""
-
-    @property
-    def source(self) -> str:
-        """What the data are."""
+    def sparse(self) -> bool:
+        """Whether most values are zero: the parts are blocks of a sparse matrix then, else tiles."""
+        return self.density < 1.0
 
 
 def stream(seed: int, *key: int) -> np.random.Generator:
@@ -64,34 +54,34 @@ def stream(seed: int, *key: int) -> np.random.Generator:
 
 def tiles_of(shape: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
     """Rows and columns of one tile after the other, all columns before the next rows."""
-    n_rows, n_columns = shape
-    for top in range(0, n_rows, TILE_ROWS):
-        for left in range(0, n_columns, TILE_COLUMNS):
-            yield slice(top, min(top + TILE_ROWS, n_rows)), slice(left, min(left + TILE_COLUMNS, n_columns))
+    for rows in _steps(shape[0], TILE_ROWS):
+        for columns in _steps(shape[1], TILE_COLUMNS):
+            yield rows, columns
 
 
 def blocks_of(shape: tuple[int, int]) -> Iterator[slice]:
     """Rows of one block after the other; a block has all columns."""
-    n_rows, n_columns = shape
-    step = max(1, _BLOCK_CELLS // n_columns)
-    for top in range(0, n_rows, step):
-        yield slice(top, min(top + step, n_rows))
+    return _steps(shape[0], max(1, _BLOCK_CELLS // shape[1]))
+
+
+def _steps(size: int, step: int) -> Iterator[slice]:
+    for start in range(0, size, step):
+        yield slice(start, min(start + step, size))
 
 
 def block_of_cells(cells: NDArray[np.intp], values: Singles, shape: tuple[int, int]) -> Any:
     """A csr matrix of the cells that are not zero, numbered row by row."""
     n_rows, n_columns = shape
     starts = np.searchsorted(cells, np.arange(n_rows + 1) * n_columns)
-    indices = (cells - np.repeat(np.arange(n_rows) * n_columns, np.diff(starts))).astype(np.int32)
-    return csr_of(values, indices, starts, shape)
+    return csr_of(values, (cells % n_columns).astype(np.int32), starts, shape)
 
 
-def in_memory(table: Described, parts: Any, *, sparse: bool) -> Dataset:
+def in_memory(table: Table, parts: Any) -> Dataset:
     """The data set that tiles, or blocks of a sparse matrix, make together."""
     return Dataset(
-        X=_gathered(parts, table.shape) if sparse else _filled(parts, table.shape),
+        X=_gathered(parts, table.shape) if table.sparse else _filled(parts, table.shape),
         y=table.y,
-        feature_names=tuple(table.feature_names),
+        feature_names=tuple(numbered("gene", table.shape[1])),
         sample_names=tuple(table.sample_names),
         source=table.source,
         feature_kinds=tuple(table.feature_kinds.tolist()),
@@ -99,21 +89,16 @@ def in_memory(table: Described, parts: Any, *, sparse: bool) -> Dataset:
     )
 
 
-def in_file(path: Path, table: Described, parts: Any, *, sparse: bool, overwrite: bool) -> None:
+def in_file(path: str | Path, table: Table, parts: Any, *, overwrite: bool) -> None:
     """Write tiles, or blocks of a sparse matrix, to a file in the layout of AnnData, one after the other."""
-    obs = pd.DataFrame({"class": categories(table.y), "kind": table.sample_kinds.remove_unused_categories()})
+    obs = pd.DataFrame({"class": pd.Categorical(table.y), "kind": table.sample_kinds.remove_unused_categories()})
     obs.index = pd.Index(table.sample_names)
-    var = pd.DataFrame({"kind": table.feature_kinds.remove_unused_categories()}, index=pd.Index(table.feature_names))
-    if sparse:
-        write_rows(path, obs, var, parts, overwrite=overwrite)
+    var = pd.DataFrame({"kind": table.feature_kinds.remove_unused_categories()})
+    var.index = pd.Index(numbered("gene", table.shape[1]))
+    if table.sparse:
+        write_rows(Path(path), obs, var, parts, overwrite=overwrite)
     else:
-        write_tiles(path, obs, var, parts, (TILE_ROWS, TILE_COLUMNS), overwrite=overwrite)
-
-
-def categories(words: NDArray[Any]) -> "pd.Categorical[str]":
-    """The same words, each kept once."""
-    names, codes = np.unique(words, return_inverse=True)
-    return pd.Categorical.from_codes(codes, categories=pd.Index(names.tolist()))
+        write_tiles(Path(path), obs, var, parts, (TILE_ROWS, TILE_COLUMNS), overwrite=overwrite)
 
 
 def numbered(word: str, size: int) -> list[str]:
@@ -132,14 +117,14 @@ def require_density(density: Any) -> float:
     return float(density)
 
 
-def _filled(tiles: Tiles, shape: tuple[int, int]) -> Singles:
+def _filled(tiles: Any, shape: tuple[int, int]) -> Singles:
     X = np.empty(shape, dtype=np.float32)
     for rows, columns, values in tiles:
         X[rows, columns] = values
     return X
 
 
-def _gathered(blocks: Blocks, shape: tuple[int, int]) -> Any:
+def _gathered(blocks: Any, shape: tuple[int, int]) -> Any:
     """All blocks as one matrix; a list at a time is joined and let go, for that is most of the memory."""
     data, indices, lengths = [], [], []
     for _, block in blocks:

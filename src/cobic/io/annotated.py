@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import scipy.io
 
+from cobic.checks import require
 from cobic.errors import InputError
 from cobic.io.labels import some
-from cobic.io.raw import Axis, Format, Note, RawTable, as_text
-from cobic.io.reading import Reading
+from cobic.io.raw import Axis, Format, Note, RawTable, Reading, as_text
 from cobic.io.sizes import Stored, dense_size, held_as, sparse_size
 from cobic.io.source import (
     MOST_CELLS,
+    PACKED_ENDINGS,
     first_bytes,
     foreign,
     needed,
@@ -24,6 +25,7 @@ from cobic.io.source import (
     require_cells,
     require_unpacked,
     text_lines,
+    unpacked_name,
 )
 from cobic.io.sparse import as_csr, sparse_matrix
 from cobic.matrix import StoredArray, StoredSparse, stored_sparse
@@ -59,13 +61,11 @@ def read_hdf(path: Path, options: Reading) -> RawTable:
         elif "matrix" in file and "barcodes" in file["matrix"]:
             table = _cell_ranger(path, file["matrix"], backed=options.backed)
         else:
-            table = None
-        if options.backed and table is not None:
+            message = f"{path} is an HDF5 file, but neither h5ad, loom nor 10x: it has none of their groups"
+            raise InputError(message)
+        if options.backed:
             opened.pop_all()  # the numbers are still to be read
-    if table is not None:
         return table
-    message = f"{path} is an HDF5 file, but neither h5ad, loom nor 10x: it has none of their groups"
-    raise InputError(message)
 
 
 def _h5ad_size(path: Path) -> Stored | None:
@@ -75,11 +75,9 @@ def _h5ad_size(path: Path) -> Stored | None:
     require_harmless(path)
     with foreign(path, "an HDF5 file"), h5py.File(path, "r") as file:
         X = file.get("X")
-        if X is None:
-            return None
         if hasattr(X, "shape"):
             return dense_size(X.shape, X.dtype)
-        if "data" not in X or "indices" not in X or "shape" not in X.attrs:
+        if X is None or "data" not in X or "indices" not in X or "shape" not in X.attrs:
             return None
         return sparse_size(X.attrs["shape"], X["data"].size, X["data"].dtype.itemsize, X["indices"].dtype.itemsize)
 
@@ -91,16 +89,13 @@ def require_harmless(path: Path) -> None:
     """Let another process open the file first: some damaged files crash the HDF5 library, or never let it go."""
     if not sys.executable:
         return
+    command = [sys.executable, "-I", "-c", _PROBE, str(path.resolve())]
     try:
-        command = [sys.executable, "-I", "-c", _PROBE, str(path.resolve())]
         ended = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)
+        crashed = ended.returncode < 0
     except subprocess.TimeoutExpired:
         crashed = True
-    else:
-        crashed = ended.returncode < 0
-    if crashed:
-        message = f"{path} crashes the HDF5 library: it is damaged; get it again"
-        raise InputError(message)
+    require(not crashed, f"{path} crashes the HDF5 library: it is damaged; get it again")
 
 
 def read_annotated(path: Path, file: Any, options: Reading, form: str) -> RawTable:
@@ -114,16 +109,8 @@ def read_annotated(path: Path, file: Any, options: Reading, form: str) -> RawTab
         message = f"{path} has no X: name a layer with --part, {some(list(file.get('layers', ())))}"
         raise InputError(message)
     values = _matrix(path, node, backed=options.backed)
-    obs_names, obs_notes = _frame(path, file["obs"], values.shape[0])
-    var_names, var_notes = _frame(path, var, values.shape[1])
-    return RawTable(
-        path,
-        form,
-        values,
-        Axis(values.shape[0], obs_names, obs_notes, None, "sample"),
-        Axis(values.shape[1], var_names, var_notes, None, "feature"),
-        "rows",
-    )
+    samples = _frame(path, file["obs"], values.shape[0], "sample")
+    return RawTable(path, form, values, samples, _frame(path, var, values.shape[1], "feature"), "rows")
 
 
 def _layer(path: Path, file: Any, layer: str) -> Any:
@@ -136,17 +123,15 @@ def _layer(path: Path, file: Any, layer: str) -> Any:
 
 def _matrix(path: Path, node: Any, *, backed: bool) -> Any:
     """A dense or sparse matrix, in the form that it has."""
-    if backed and not hasattr(node, "shape"):
-        return stored_sparse(node, f"in {path}")
     if hasattr(node, "shape"):
-        if len(node.shape) != 2:
-            message = f"{path}: {node.name} has {len(node.shape)} dimensions, not 2"
-            raise InputError(message)
+        require(len(node.shape) == 2, f"{path}: {node.name} has {len(node.shape)} dimensions, not 2")
         if backed:
             return StoredArray(node, f"in {path}")
         require_cells(path, *node.shape)
         require_unpacked(path, node.size * node.dtype.itemsize)
         return np.asarray(node[()], dtype=held_as(node.dtype))
+    if backed:
+        return stored_sparse(node, f"in {path}")
     form = _plain(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "")))
     shape = node.attrs["shape"] if "shape" in node.attrs else node.attrs["h5sparse_shape"]
     data, indices, indptr = (_array(path, node[part]) for part in ("data", "indices", "indptr"))
@@ -154,9 +139,8 @@ def _matrix(path: Path, node: Any, *, backed: bool) -> Any:
 
 
 def _array(path: Path, node: Any) -> Any:
-    if node.size is None or node.size > MOST_CELLS:
-        message = f"{path}: {node.name} has {node.size} entries: that is none, or more than fits into memory"
-        raise InputError(message)
+    message = f"{path}: {node.name} has {node.size} entries: that is none, or more than fits into memory"
+    require(node.size is not None and node.size <= MOST_CELLS, message)
     require_unpacked(path, node.size * node.dtype.itemsize)
     return node[()]
 
@@ -165,8 +149,8 @@ def _plain(text: Any) -> str:
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
 
 
-def _frame(path: Path, node: Any, size: int) -> tuple[tuple[str, ...], tuple[Note, ...]]:
-    """Names and notes of an annotation table; one without names gets numbers."""
+def _frame(path: Path, node: Any, size: int, word: str) -> Axis:
+    """What an annotation table says; one without names gets numbers."""
     categorical = set[str]()
     if hasattr(node, "dtype") and node.dtype.names:  # as anndata wrote it before version 0.7
         columns = {name: [_text(value) for value in _array(path, node)[name]] for name in node.dtype.names}
@@ -175,21 +159,13 @@ def _frame(path: Path, node: Any, size: int) -> tuple[tuple[str, ...], tuple[Not
         old = node.get("__categories", {})
         index = _plain(node.attrs.get("_index", "index"))
         columns = {name: _column(path, node[name], old.get(name)) for name in node if name != "__categories"}
-        categorical = {name for name in columns if name in old or "codes" in _members(node[name])}
+        coded = {name for name in columns if not hasattr(node[name], "shape") and "codes" in node[name]}
+        categorical = coded.union(name for name in columns if name in old)
     for name, texts in columns.items():
-        if len(texts) != size:
-            message = f"{path}: {node.name}/{name} has {len(texts)} entries for {size} in the matrix"
-            raise InputError(message)
+        require(len(texts) == size, f"{path}: {node.name}/{name} has {len(texts)} entries for {size} in the matrix")
     names = tuple(columns.pop(index, [str(at) for at in range(size)]))
-    notes = (
-        Note(name, tuple(texts), leading=name in _DESCRIBING, categorical=name in categorical)
-        for name, texts in columns.items()
-    )
-    return names, tuple(notes)
-
-
-def _members(node: Any) -> Sequence[str]:
-    return () if hasattr(node, "shape") else tuple(node)
+    notes = (Note(name, tuple(each), name in _DESCRIBING, name in categorical) for name, each in columns.items())
+    return Axis(size, names, tuple(notes), word=word)
 
 
 def _column(path: Path, node: Any, categories: Any = None) -> list[str]:
@@ -210,9 +186,9 @@ def _coded(codes: Any, categories: Sequence[str]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    return (
-        _plain(value) if isinstance(value, (bytes, str)) else as_text(value.item() if hasattr(value, "item") else value)
-    )
+    if isinstance(value, (bytes, str)):
+        return _plain(value)
+    return as_text(value.item() if hasattr(value, "item") else value)
 
 
 def _loom(path: Path, file: Any, options: Reading) -> RawTable:
@@ -227,7 +203,7 @@ def _attributes(path: Path, node: Any, size: int, usual: Sequence[str], word: st
     texts = {name: _column(path, node[name]) for name in node if node[name].shape == (size,)}
     index = next((name for name in usual if name in texts), None)
     names = [f"{word}_{at + 1}" for at in range(size)] if index is None else texts.pop(index)
-    return Axis(size, tuple(names), tuple(Note(name, tuple(each)) for name, each in texts.items()), None, word)
+    return Axis(size, tuple(names), tuple(Note(name, tuple(each)) for name, each in texts.items()), word=word)
 
 
 def _cell_ranger(path: Path, node: Any, *, backed: bool) -> RawTable:
@@ -248,11 +224,11 @@ def read_ten_x(path: Path, options: Reading) -> RawTable:
     """Read a folder with matrix.mtx, barcodes.tsv and features.tsv or genes.tsv, each plain or packed."""
     matrix = _member(path, "matrix.mtx", "matrix.mtx") if path.is_dir() else path
     folder, name = matrix.parent, matrix.name
-    barcodes = _member(folder, "barcodes.tsv", name.replace("matrix.mtx", "barcodes.tsv"))
+    barcodes = _member(folder, "barcodes.tsv", name)
     try:
-        features = _member(folder, "features.tsv", name.replace("matrix.mtx", "features.tsv"))
+        features = _member(folder, "features.tsv", name)
     except InputError:
-        features = _member(folder, "genes.tsv", name.replace("matrix.mtx", "genes.tsv"))
+        features = _member(folder, "genes.tsv", name)
     values = _matrix_market(matrix)
     columns = [line.rstrip("\r\n").split("\t") for line in text_lines(features, options.encoding) if line.strip()]
     width = min((len(cells) for cells in columns), default=0)
@@ -265,30 +241,23 @@ TEN_X = Format(read_ten_x, ("mtx",), (b"%%MatrixMarket",))
 
 
 def _ten_x(path: Path, values: Any, ids: list[str], notes: dict[str, list[str]], cells: list[str]) -> RawTable:
-    if values.shape != (len(ids), len(cells)):
-        message = (
-            f"{path} has {values.shape[0]} × {values.shape[1]} entries, but there are {len(ids)} features and "
-            f"{len(cells)} barcodes: the files do not belong together"
-        )
-        raise InputError(message)
-    described = tuple(Note(name, tuple(texts), leading=name == "name") for name, texts in notes.items())
-    return RawTable(
-        path,
-        "10x",
-        values,
-        Axis(len(ids), tuple(ids), described, None, "feature"),
-        Axis(len(cells), tuple(cells), (), None, "sample"),
-        "columns",
+    message = (
+        f"{path} has {values.shape[0]} × {values.shape[1]} entries, but there are {len(ids)} features and "
+        f"{len(cells)} barcodes: the files do not belong together"
     )
+    require(values.shape == (len(ids), len(cells)), message)
+    described = tuple(Note(name, tuple(texts), leading=name == "name") for name, texts in notes.items())
+    features = Axis(len(ids), tuple(ids), described, word="feature")
+    return RawTable(path, "10x", values, features, Axis(len(cells), tuple(cells), word="sample"), "columns")
 
 
-def _member(folder: Path, what: str, name: str) -> Path:
-    """The file of that name in the folder, plain or packed."""
-    for stem in dict.fromkeys((name, what)):
-        for ending in ("", ".gz", ".bz2", ".xz", ".zst"):
-            base = stem.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz").removesuffix(".zst")
-            if (folder / (base + ending)).is_file():
-                return folder / (base + ending)
+def _member(folder: Path, what: str, beside: str) -> Path:
+    """The file of that name in the folder, plain or packed; rather one whose name begins as that of the matrix."""
+    alike = [unpacked_name(beside.replace("matrix.mtx", what))] if "matrix.mtx" in beside else []
+    for name in dict.fromkeys((*alike, what)):
+        for ending in ("", *PACKED_ENDINGS):
+            if (folder / (name + ending)).is_file():
+                return folder / (name + ending)
     message = f"{folder} has no file {what} (or {what}.gz): a 10x folder has matrix.mtx, barcodes.tsv and features.tsv"
     raise InputError(message)
 

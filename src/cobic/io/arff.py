@@ -3,36 +3,29 @@
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
+from cobic.checks import require
 from cobic.errors import InputError
-from cobic.io.grid import split_grid
-from cobic.io.raw import Format, Line, RawTable
-from cobic.io.reading import Reading
+from cobic.io.grid import Grid
+from cobic.io.raw import Format, Line, RawTable, Reading
 from cobic.io.source import require_cells, text_lines
 
 _ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\S+)\s+(\S.*)""", re.IGNORECASE)
 _NUMERIC = ("numeric", "real", "integer")
 
 
-@dataclass(frozen=True)
-class _Attribute:
-    name: str
-    numeric: bool
-    default: str  # what a sparse line means by leaving it out
+_Attribute = tuple[str, bool, str]  # name, whether it holds numbers, what a sparse line means by leaving it out
 
 
 def read_arff(path: Path, options: Reading) -> RawTable:
     """Read ARFF; attributes that are nominal, texts or dates are about the samples."""
     lines = enumerate(text_lines(path, options.encoding), start=1)
-    attributes = _attributes(path, lines)
-    names = [attribute.name for attribute in attributes]
-    texts = [at for at, attribute in enumerate(attributes) if not attribute.numeric]
-    table = split_grid(path, "ARFF", names, _lines(path, lines, attributes), text_columns=texts)
-    return RawTable(
-        path, "ARFF", table.values, table.rows, table.columns, "rows", odd_cells=table.odd_cells, remarks=table.remarks
-    )
+    names, numeric, defaults = zip(*_attributes(path, lines), strict=True)
+    texts = [at for at, numbers in enumerate(numeric) if not numbers]
+    table = Grid(path, "ARFF", names).split(_lines(path, lines, defaults), texts)
+    return replace(table, samples_in="rows")
 
 
 def _is_arff(_: Path, start: bytes) -> bool:
@@ -58,13 +51,11 @@ def _attributes(path: Path, lines: Iterator[tuple[int, str]]) -> list[_Attribute
         name, kind = match.groups()
         numeric = kind.split()[0].lower() in _NUMERIC
         values = [] if numeric or not kind.startswith("{") else _cells(kind.strip("{} "))
-        found.append(_Attribute(_unquoted(name), numeric, "0" if numeric else next(iter(values), "")))
+        found.append((_unquoted(name), numeric, "0" if numeric else next(iter(values), "")))
     else:
         message = f"{path} has no line @data: it seems cut short"
         raise InputError(message)
-    if len(found) < 2:
-        message = f"{path} has {len(found)} attributes: measurements and a class are needed"
-        raise InputError(message)
+    require(len(found) > 1, f"{path} has {len(found)} attributes: measurements and a class are needed")
     return found
 
 
@@ -72,7 +63,7 @@ def _unquoted(name: str) -> str:
     return re.sub(r"\\(.)", r"\1", name[1:-1]) if name[0] in "'\"" and len(name) > 1 else name
 
 
-def _lines(path: Path, lines: Iterator[tuple[int, str]], attributes: Sequence[_Attribute]) -> Iterator[Line]:
+def _lines(path: Path, lines: Iterator[tuple[int, str]], defaults: Sequence[str]) -> Iterator[Line]:
     for count, (number, line) in enumerate(lines):
         text = line.strip()
         if not text or text.startswith("%"):
@@ -80,11 +71,9 @@ def _lines(path: Path, lines: Iterator[tuple[int, str]], attributes: Sequence[_A
         if not text.startswith("{"):
             yield number, _cells(text)
             continue
-        require_cells(path, count, len(attributes))
-        if not text.endswith("}"):
-            message = f"{path}, line {number} has no closing brace: it seems cut short"
-            raise InputError(message)
-        cells = [attribute.default for attribute in attributes]
+        require_cells(path, count, len(defaults))
+        require(text.endswith("}"), f"{path}, line {number} has no closing brace: it seems cut short")
+        cells = list(defaults)
         for pair in _cells(text.strip("{} ")):
             index, _, value = pair.strip().partition(" ")
             if not index.isdecimal() or int(index) >= len(cells):

@@ -2,18 +2,19 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cobic.checks import require
 from cobic.errors import InputError
 from cobic.io.grid import ID_NAMES, name_note
-from cobic.io.labels import NO_LABEL, LabelFile, some
-from cobic.io.raw import Axis, Note, RawTable
-from cobic.io.wanted import LabelOptions
+from cobic.io.labels import NO_LABEL, LabelFile, LabelOptions, some
+from cobic.io.raw import Axis, Note, RawTable, Reading
 
 # Results of somebody's statistics beside the samples they were made from.
 _STATISTIC = re.compile(
@@ -27,24 +28,33 @@ _ENOUGH = 0.5  # of the samples found: enough to say that these are the samples
 
 @dataclass(frozen=True, eq=False)
 class Arranged:
-    """A table with samples in rows, and what was understood."""
+    """A table turned so that samples are in rows, and what is understood of it: classes and names come step by step."""
 
     table: RawTable  # samples in rows; values may still be missing
-    y: NDArray[np.str_] | None  # the classes
     features_in_rows: bool  # how it was in the file
-    reason: str  # how that is known
-    sample_names: tuple[str, ...]
-    feature_names: tuple[str, ...]
     feature_descriptions: tuple[str, ...] | None  # a longer text per feature
     set_aside: tuple[str, ...]  # what is in the file but not in the data
-    labels_path: Path  # the file that the classes are from
+    reason: str = ""  # how the orientation is known
+    y: NDArray[np.str_] | None = None  # the classes
+    labels_file: Path | None = None  # the second file, if they are from one
+    share: float = 1.0  # of the samples: those for which a class was found
+    names: tuple[str, ...] | None = None  # by which classes were found
+
+    @property
+    def sample_names(self) -> tuple[str, ...]:
+        """The names of the samples."""
+        return self.table.rows.names or ()
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self.table.columns.names or ()
 
     @property
     def without_class(self) -> list[str]:
         """The samples whose class is missing."""
-        if self.y is None:
-            return []
-        return [name for name, label in zip(self.sample_names, self.y, strict=True) if label.lower() in NO_LABEL]
+        classes = () if self.y is None else self.y.tolist()
+        return [name for name, label in zip(self.sample_names, classes, strict=False) if label.lower() in NO_LABEL]
 
     def place(self, sample: int, feature: int) -> str:
         """Say where in the file a value stands."""
@@ -52,71 +62,45 @@ class Arranged:
         first, second = (column, row) if self.features_in_rows else (row, column)
         return f"{self.table.path}, {first}, {second}"
 
-
-@dataclass(frozen=True, eq=False)
-class _View:
-    """A table one way round: samples in rows, the features with names."""
-
-    table: RawTable
-    features_in_rows: bool
-    descriptions: tuple[str, ...] | None
-    set_aside: list[str] = field(default_factory=list)
-
-    def column_as_note(self, column: int) -> "_View":
-        """The same view with a column of numbers made a note about the samples; its description goes, too."""
-        texts = self.descriptions
-        kept = None if texts is None else tuple(text for at, text in enumerate(texts) if at != column)
-        return replace(self, table=self.table.column_as_note(column), descriptions=kept)
-
-
-@dataclass(frozen=True, eq=False)
-class _Labelled:
-    """Classes found in a view."""
-
-    view: _View
-    table: RawTable
-    classes: tuple[str, ...]
-    share: float
-    reason: str
-    names: tuple[str, ...] | None = None
+    def column_as_note(self, column: int) -> "Arranged":
+        """The same with a column of numbers made a note about the samples; its description goes, too."""
+        texts = self.feature_descriptions
+        kept = None if texts is None else texts[:column] + texts[column + 1 :]
+        return replace(self, table=self.table.column_as_note(column), feature_descriptions=kept)
 
 
 def arrange(raw: RawTable, options: LabelOptions) -> Arranged:
     """Find classes and orientation."""
     raw = _without(raw, options.asked.drop)
     sides = _sides(raw, options)
-    if not options.wanted:
-        known = raw.samples_in is not None or options.asked.features_in_rows is not None
-        reason = "" if known else "assumed, as no classes are asked for"
-        views = [_view(raw, options, features_in_rows=side) for side in sides]
-        fitting = [view for view in views if view.table.columns.names == options.features]
-        wanted = set(options.features or ())
-        holding = [view for view in views if wanted and wanted <= set(view.table.columns.names or ())]
-        view = (fitting or holding or views)[0]
-        return _arranged(_Labelled(view, view.table, (), 1.0, reason), options)
-    found = _found(raw, options, sides)
-    if len(found) == 1:
-        return _arranged(found[0], options)
-    if found:
-        message = (
-            f"{raw.path}: {options.wish()} fits the rows and the columns: say --features-in-rows or --samples-in-rows"
-        )
-        raise InputError(message)
-    raise _not_found(raw, options, sides)
+    if options.asked.says_classes:
+        found = _found(raw, options, sides)
+        if not found:
+            raise InputError(_not_found(raw, options, sides))
+        fits_both = f"{raw.path}: {options.wish()} fits the rows and the columns"
+        require(len(found) == 1, f"{fits_both}: say --features-in-rows or --samples-in-rows")
+        return _with_sample_names(found[0], options.asked.ids)
+    known = raw.samples_in is not None or options.asked.features_in_rows is not None
+    reason = "" if known else "assumed, as no classes are asked for"
+    views = [_view(raw, options, features_in_rows=side) for side in sides]
+    fitting = [view for view in views if view.feature_names == options.features]
+    wanted = set(options.features or ())
+    holding = [view for view in views if wanted and wanted <= set(view.feature_names)]
+    return _with_sample_names(replace((fitting or holding or views)[0], reason=reason), options.asked.ids)
 
 
 def _sides(raw: RawTable, options: LabelOptions) -> list[bool]:
     """The orientations that are possible: whether features are in rows."""
-    if raw.samples_in is not None:
-        says = raw.samples_in == "columns"
-        if options.asked.features_in_rows is not None and options.asked.features_in_rows != says:
-            message = f"{raw.path}: the format {raw.form} has {'features' if says else 'samples'} in rows"
-            raise InputError(message)
-        return [says]
-    return [False, True] if options.asked.features_in_rows is None else [options.asked.features_in_rows]
+    asked = options.asked.features_in_rows
+    if raw.samples_in is None:
+        return [False, True] if asked is None else [asked]
+    says = raw.samples_in == "columns"
+    message = f"{raw.path}: the format {raw.form} has {'features' if says else 'samples'} in rows"
+    require(asked in (None, says), message)
+    return [says]
 
 
-def _found(raw: RawTable, options: LabelOptions, sides: Sequence[bool]) -> list[_Labelled]:
+def _found(raw: RawTable, options: LabelOptions, sides: Sequence[bool]) -> list[Arranged]:
     found = [_labelled(_view(raw, options, features_in_rows=side), options) for side in sides]
     there = [each for each in found if each is not None]
     return [each for each in there if each.share >= _ENOUGH] or there
@@ -127,18 +111,15 @@ def _without(raw: RawTable, drop: Sequence[str]) -> RawTable:
         left = _without_column(raw, name)
         if left is raw:
             left = _without_row(raw, name)
-        if left is raw:
-            message = f"{raw.path} has no column {name!r} to drop: {some(_column_headings(raw))}"
-            raise InputError(message)
+        require(left is not raw, f"{raw.path} has no column {name!r} to drop: {some(_column_headings(raw))}")
         raw = left
     return raw
 
 
 def _without_column(raw: RawTable, name: str) -> RawTable:
     notes = tuple(note for note in raw.rows.notes if note.name != name)
-    keep = np.array([at for at, each in enumerate(raw.columns.names or ()) if each != name], dtype=np.intp)
-    if raw.columns.names is None or keep.size == raw.columns.size:
-        keep = np.arange(raw.columns.size)
+    names = raw.columns.names or [None] * raw.columns.size
+    keep = np.array([at for at, each in enumerate(names) if each != name], dtype=np.intp)
     if len(notes) == len(raw.rows.notes) and keep.size == raw.columns.size:
         return raw
     return replace(raw.take_columns(keep), rows=replace(raw.rows, notes=notes))
@@ -155,28 +136,24 @@ def _column_headings(raw: RawTable) -> list[str]:
     return [*(note.name for note in raw.rows.notes), *(raw.columns.names or ())]
 
 
-def _view(raw: RawTable, options: LabelOptions, *, features_in_rows: bool) -> _View:
+def _view(raw: RawTable, options: LabelOptions, *, features_in_rows: bool) -> Arranged:
     """Turn the table so that samples are in rows, and name the features."""
-    told = []
+    set_aside = [*raw.remarks]
     n_columns = raw.columns.size
     if features_in_rows and raw.columns.names is not None and _are_names(raw, options):
-        heading = raw.columns.names[0]
-        told.append(f"names of features from the column {heading!r}, which holds numbers")
+        set_aside.append(f"names of features from the column {raw.columns.names[0]!r}, which holds numbers")
         raw = raw.column_as_note(0)
     table = raw.turned() if features_in_rows else raw
     names, descriptions, aside = _feature_texts(table.columns)
     table = replace(table, columns=replace(table.columns, names=names, notes=()))
-    set_aside = [*raw.remarks, *told, *_told(aside, "column" if features_in_rows else "line")]
+    set_aside += _told(aside, "column" if features_in_rows else "line")
     if features_in_rows and raw.samples_in is None:
-        odd = [
-            at
-            for at, name in enumerate(table.rows.names or ())
-            if is_statistic(name) and not options.names_sample(name, n_columns)
-        ]
-        if 0 < len(odd) < table.rows.size:
-            set_aside += [f"column {(table.rows.names or ())[at]!r} (a statistic by its name)" for at in odd]
-            table = table.take_rows(np.setdiff1d(np.arange(table.rows.size), odd))
-    return _View(table, features_in_rows, descriptions, set_aside)
+        samples = table.rows.names or ()
+        statistics = [name for name in samples if is_statistic(name) and not options.names_sample(name, n_columns)]
+        if 0 < len(statistics) < table.rows.size:
+            set_aside += [f"column {name!r} (a statistic by its name)" for name in statistics]
+            table = table.take_rows(np.flatnonzero(~np.isin(samples, statistics)))
+    return Arranged(table, features_in_rows, descriptions, tuple(set_aside))
 
 
 def _are_names(raw: RawTable, options: LabelOptions) -> bool:
@@ -223,35 +200,40 @@ def _told(notes: Sequence[Note], kind: str) -> list[str]:
     ]
 
 
-def _labelled(view: _View, options: LabelOptions) -> _Labelled | None:
+def _labelled(view: Arranged, options: LabelOptions) -> Arranged | None:
+    """The same with its classes; None if what is asked for is not there this way round."""
+    ids, file = options.asked.ids, options.file
     if options.from_names is not None:
-        return _from_names(view, options, options.from_names)
-    if options.file is not None:
-        return _from_order(view, options.file) if options.file.in_order else _from_file(view, options, options.file)
-    return _from_table(view, options.asked.labels or "")
+        return _from_names(_with_ids(view, ids), ids, options.from_names)
+    if file is None:
+        return _from_table(view, options.asked.labels or "")
+    view = replace(view, labels_file=file.path)
+    if file.in_order is None:
+        return _from_file(_with_ids(view, ids), options.asked, file)
+    reason, fits = f"{file.path.name} has as many classes", len(file.in_order) == view.table.rows.size
+    return replace(view, y=np.array(file.in_order, dtype=str), reason=reason) if fits else None
 
 
-def _from_table(view: _View, labels: str) -> _Labelled | None:
+def _from_table(view: Arranged, labels: str) -> Arranged | None:
     """Classes in a note about the samples, or in a column of numbers."""
-    table = view.table
-    places = [at for at, name in enumerate(table.columns.names or ()) if name == labels]
-    notes = [note for note in table.rows.notes if note.name == labels]
+    places = [at for at, name in enumerate(view.feature_names) if name == labels]
+    notes = [note for note in view.table.rows.notes if note.name == labels]
     what = "line" if view.features_in_rows else "column"
-    if len(places) + len(notes) > 1:
-        message = f"{table.path} has {len(places) + len(notes)} {what}s called {labels!r}: which one holds the classes?"
-        raise InputError(message)
+    n_places = len(places) + len(notes)
+    message = f"{view.table.path} has {n_places} {what}s called {labels!r}: which one holds the classes?"
+    require(n_places <= 1, message)
     if places:
         view = view.column_as_note(places[0])
-        table = view.table
-        notes = [table.rows.notes[0]]
+        notes = [view.table.rows.notes[0]]
     if not notes:
         return None
-    rest = tuple(note for note in table.rows.notes if note is not notes[0])
-    table = replace(table, rows=replace(table.rows, notes=rest))
-    return _Labelled(view, table, notes[0].texts, 1.0, f"the classes are in the {what} {labels!r}")
+    rows = view.table.rows
+    rest = replace(rows, notes=tuple(note for note in rows.notes if note is not notes[0]))
+    table, reason = replace(view.table, rows=rest), f"the classes are in the {what} {labels!r}"
+    return replace(view, table=table, y=np.array(notes[0].texts, dtype=str), reason=reason)
 
 
-def _name_candidates(view: _View, ids: str | None) -> list[tuple[str, ...]]:
+def _name_candidates(view: Arranged, ids: str | None) -> list[tuple[str, ...]]:
     """What samples may be called: their names, and notes that are as good, such as the titles in GEO files."""
     axis = view.table.rows
     if ids is not None:
@@ -260,75 +242,61 @@ def _name_candidates(view: _View, ids: str | None) -> list[tuple[str, ...]]:
     return notes if axis.names is None else [axis.names, *notes]
 
 
-def _from_file(view: _View, options: LabelOptions, file: LabelFile) -> _Labelled | None:
-    view = _with_ids(view, options.asked.ids)
-    candidates = _name_candidates(view, options.asked.ids)
+def _from_file(view: Arranged, asked: Reading, file: LabelFile) -> Arranged | None:
     known = file.names
+    candidates = _name_candidates(view, asked.ids)
     names = max(candidates, key=lambda names: sum(name in known for name in names), default=())
     share = sum(name in known for name in names) / max(1, len(names))
     if not share:
         return None
-    classes = file.classes(options.asked.labels, set(names))
-    found = tuple(classes.get(name, "") for name in names)
+    classes = file.classes(asked.labels, set(names))
+    y = np.array([classes.get(name, "") for name in names], dtype=str)
     reason = f"{file.path.name} names the {'columns' if view.features_in_rows else 'lines'}"
-    return _Labelled(view, view.table, found, share, reason, names)
+    return replace(view, y=y, share=share, reason=reason, names=names)
 
 
-def _from_order(view: _View, file: LabelFile) -> _Labelled | None:
-    if file.in_order is None or len(file.in_order) != view.table.rows.size:
-        return None
-    reason = f"{file.path.name} has as many classes"
-    return _Labelled(view, view.table, file.in_order, 1.0, reason)
-
-
-def _from_names(view: _View, options: LabelOptions, pattern: re.Pattern[str]) -> _Labelled | None:
+def _from_names(view: Arranged, ids: str | None, pattern: re.Pattern[str]) -> Arranged | None:
     """Classes in the names; samples in whose names there is none are set aside."""
-    view = _with_ids(view, options.asked.ids)
-    candidates = _name_candidates(view, options.asked.ids)
+    candidates = _name_candidates(view, ids)
     names = max(candidates, key=lambda names: sum(bool(pattern.search(name)) for name in names), default=())
     matches = [pattern.search(name) for name in names]
-    found = [(match.group(1) if pattern.groups else match.group()) or "" if match else "" for match in matches]
-    keep = np.flatnonzero([bool(text) for text in found])
+    texts = [match.group(1 if pattern.groups else 0) if match else "" for match in matches]
+    found = np.array([text or "" for text in texts], dtype=str)
+    keep = np.flatnonzero(found != "")
     if not keep.size:
         return None
     kind = "column" if view.features_in_rows else "line"
-    left = [f"{kind} {names[at]!r} (no class in its name)" for at in range(len(names)) if not found[at]]
+    without = [name for name, text in zip(names, found, strict=True) if not text]
+    left = [f"{kind} {name!r} (no class in its name)" for name in without]
     if len(left) > 5:
-        left = [f"{len(left)} {kind}s without a class in their name, the first is {names[found.index('')]!r}"]
-    view = replace(view, set_aside=[*view.set_aside, *left])
-    reason = f"the classes are in the names of the {kind}s"
-    kept = tuple(names[at] for at in keep)
-    share = keep.size / len(names)
-    return _Labelled(view, view.table.take_rows(keep), tuple(found[at] for at in keep), share, reason, kept)
-
-
-def _with_ids(view: _View, ids: str | None) -> _View:
-    """Make a column of numbers that holds sample names a note, so that it can be found among them."""
-    table = view.table
-    if ids is None or any(note.name == ids for note in table.rows.notes) or ids not in (table.columns.names or ()):
-        return view
-    return view.column_as_note((table.columns.names or ()).index(ids))
-
-
-def _arranged(labelled: _Labelled, options: LabelOptions) -> Arranged:
-    view = _with_ids(replace(labelled.view, table=labelled.table), options.asked.ids)
-    table = view.table
-    names, used = _sample_names(table, options.asked.ids, labelled.names)
-    y = np.array(labelled.classes, dtype=str) if options.wanted else None
-    aside = [note for note in table.rows.notes if note is not used]
-    told = _told(aside, "line" if view.features_in_rows else "column")
-    rows = replace(table.rows, names=names, notes=tuple(aside))
-    return Arranged(
-        replace(table, rows=rows),
-        y,
-        view.features_in_rows,
-        labelled.reason,
-        names,
-        table.columns.names or (),
-        view.descriptions,
-        (*view.set_aside, *told),
-        table.path if options.file is None else options.file.path,
+        left = [f"{len(left)} {kind}s without a class in their name, the first is {without[0]!r}"]
+    return replace(
+        view,
+        table=view.table.take_rows(keep),
+        set_aside=(*view.set_aside, *left),
+        reason=f"the classes are in the names of the {kind}s",
+        y=found[keep],
+        share=keep.size / len(names),
+        names=tuple(names[at] for at in keep),
     )
+
+
+def _with_ids(view: Arranged, ids: str | None) -> Arranged:
+    """Make a column of numbers that holds sample names a note, so that it can be found among them."""
+    if ids not in view.feature_names or any(note.name == ids for note in view.table.rows.notes):
+        return view
+    return view.column_as_note(view.feature_names.index(ids))
+
+
+def _with_sample_names(view: Arranged, ids: str | None) -> Arranged:
+    """The same with samples that have names, and all notes about them that are neither names nor classes set aside."""
+    view = _with_ids(view, ids)
+    table = view.table
+    names, used = _sample_names(table, ids, view.names)
+    aside = tuple(note for note in table.rows.notes if note is not used)
+    told = _told(aside, "line" if view.features_in_rows else "column")
+    table = replace(table, rows=replace(table.rows, names=names, notes=aside))
+    return replace(view, table=table, set_aside=(*view.set_aside, *told))
 
 
 def _sample_names(
@@ -338,9 +306,7 @@ def _sample_names(
     axis = table.rows
     if ids is not None:
         named = [note for note in axis.notes if note.name == ids]
-        if not named:
-            message = f"{table.path} has no column {ids!r}: {some(_column_headings(table))}"
-            raise InputError(message)
+        require(named, f"{table.path} has no column {ids!r}: {some(_column_headings(table))}")
         return named[0].texts, named[0]
     if axis.names is not None:
         return axis.names, None
@@ -356,19 +322,17 @@ def require_usable(arranged: Arranged) -> None:
     """Raise `InputError` for samples with the same name, or without a class."""
     names, path = arranged.sample_names, arranged.table.path
     name, times = Counter(names).most_common(1)[0] if names else ("", 0)
-    if times > 1:
-        message = (
-            f"{path}: the sample name {name!r} occurs {times} times: sample names must be distinct; "
-            "correct them, or leave columns that are no samples out with --drop"
-        )
-        raise InputError(message)
+    message = (
+        f"{path}: the sample name {name!r} occurs {times} times: sample names must be distinct; "
+        "correct them, or leave columns that are no samples out with --drop"
+    )
+    require(times <= 1, message)
     missing = arranged.without_class
-    if missing:
-        message = (
-            f"{arranged.labels_path} has no class for {len(missing)} of {len(names)} samples, the first is "
-            f"{missing[0]!r}: label them or leave them out (--drop NAME)"
-        )
-        raise InputError(message)
+    message = (
+        f"{arranged.labels_file or path} has no class for {len(missing)} of {len(names)} samples, the first is "
+        f"{next(iter(missing), '')!r}: label them or leave them out (--drop NAME)"
+    )
+    require(not missing, message)
 
 
 def require_shared_classes(arranged: Arranged, options: LabelOptions) -> None:
@@ -379,59 +343,48 @@ def require_shared_classes(arranged: Arranged, options: LabelOptions) -> None:
     in_table = options.asked.labels is not None and options.file is None
     what = f"--labels {options.asked.labels!r} names a column or line with" if in_table else f"{options.wish()} gives"
     message = (
-        f"{arranged.labels_path}: {what} a different value for each of {len(y)} samples, as {str(y[0])!r} and "
-        f"{str(y[1])!r}: say where classes are that samples share (cobic inspect shows what there is)"
+        f"{arranged.labels_file or arranged.table.path}: {what} a different value for each of {len(y)} samples, as "
+        f"{str(y[0])!r} and {str(y[1])!r}: say where classes are that samples share (cobic inspect shows what there is)"
     )
     raise InputError(message)
 
 
-def _not_found(raw: RawTable, options: LabelOptions, sides: Sequence[bool]) -> InputError:
+def _not_found(raw: RawTable, options: LabelOptions, sides: Sequence[bool]) -> str:
+    """Why what is asked for is not there, and what to do."""
     wish = options.wish()
     if options.asked.features_in_rows is not None and raw.samples_in is None and _found(raw, options, [not sides[0]]):
         cure = "leave out --features-in-rows" if sides[0] else "leave out --samples-in-rows"
-        return InputError(f"{raw.path}: {wish} fits the other side: the table looks transposed; {cure}")
-    if options.file is not None and options.file.in_order is None:
-        return _no_names_in_common(raw, options, options.file, sides)
+        return f"{raw.path}: {wish} fits the other side: the table looks transposed; {cure}"
+    if options.file is not None and options.file.in_order is not None:
+        has = f"{raw.path} has {raw.rows.size} rows and {raw.columns.size} columns of numbers"
+        return f"{wish} has {len(options.file.in_order)} classes, but {has}"
+    names = {side: _view_names(raw, options, features_in_rows=side) for side in sides}
     if options.file is not None:
-        return InputError(
-            f"{wish} has {len(options.file.in_order or ())} classes, but {raw.path} has {raw.rows.size} rows and "
-            f"{raw.columns.size} columns of numbers"
-        )
+        return _no_names_in_common(raw.path, options.file, names)
     if options.from_names is not None:
-        names = [name for side in sides for name in _view_names(raw, options, features_in_rows=side)]
-        return InputError(f"{raw.path}: {wish} is in no name of a row or column: {some(names)}")
+        return f"{raw.path}: {wish} is in no name of a row or column: {some([*chain.from_iterable(names.values())])}"
     columns = _column_headings(raw) if False in sides else []
     lines = _column_headings(_named_rows(raw).turned()) if True in sides else []
     words = " or ".join(word for word, names in (("column", columns), ("line", lines)) if names) or "column"
-    return InputError(f"{raw.path} has no {words} {options.asked.labels!r}: {some([*columns, *lines])}")
+    return f"{raw.path} has no {words} {options.asked.labels!r}: {some([*columns, *lines])}"
 
 
-def _no_names_in_common(raw: RawTable, options: LabelOptions, file: LabelFile, sides: Sequence[bool]) -> InputError:
-    by_side = {side: _view_names(raw, options, features_in_rows=side) for side in sides}
-    names = [name for side in sides for name in by_side[side]]
+def _no_names_in_common(path: Path, file: LabelFile, by_side: Mapping[bool, list[str]]) -> str:
+    names = [*chain.from_iterable(by_side.values())]
     if len(file.rows) == 1 and set(names).intersection(file.header):
-        return InputError(
-            f"{file.path} has two lines and {len(file.header)} columns: it looks transposed; give one line per sample"
-        )
+        return file.transposed()
     if not by_side.get(False, names):
-        return InputError(f"{raw.path} has no sample names to look up in {file.path}: name their column with --ids")
-    shown = ", ".join(map(repr, sorted(file.names)[:3]))
+        return f"{path} has no sample names to look up in {file.path}: name their column with --ids"
+    none = f"{file.path} names no sample of {path}"
     folded = {name.casefold(): name for name in file.names}
     alike = next((name for name in names if name.casefold() in folded), None)
     if alike is not None:
-        return InputError(
-            f"{file.path} names no sample of {raw.path}: upper and lower case differ, as in "
-            f"{folded[alike.casefold()]!r} and {alike!r}; write them alike"
-        )
-    sides_shown = "; ".join(
-        f"the {'columns' if side else 'lines'} of the other, {', '.join(map(repr, by_side[side][:3]))}"
-        for side in sides
-        if by_side[side]
-    )
-    return InputError(
-        f"{file.path} names no sample of {raw.path}: the one has names such as {shown}; {sides_shown}; "
-        "if the sample names are in another column, name it with --ids"
-    )
+        different = f"{folded[alike.casefold()]!r} and {alike!r}"
+        return f"{none}: upper and lower case differ, as in {different}; write them alike"
+    shown = {"the one has names such as": sorted(file.names)}
+    shown |= {f"the {'columns' if side else 'lines'} of the other,": names for side, names in by_side.items() if names}
+    told = "; ".join(f"{whose} {', '.join(map(repr, names[:3]))}" for whose, names in shown.items())
+    return f"{none}: {told}; if the sample names are in another column, name it with --ids"
 
 
 def _view_names(raw: RawTable, options: LabelOptions, *, features_in_rows: bool) -> list[str]:

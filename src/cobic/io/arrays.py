@@ -2,20 +2,22 @@
 
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cobic.checks import require
 from cobic.errors import InputError
-from cobic.io.raw import Axis, Format, Note, RawTable, as_text
-from cobic.io.reading import Reading
+from cobic.io.raw import Axis, Format, Note, RawTable, Reading, as_text
 from cobic.io.sizes import Stored, dense_size, held_as
 from cobic.io.source import MOST_CELLS, foreign, require_unpacked, zip_names
 from cobic.io.sparse import sparse_matrix
 from cobic.matrix import StoredArray
 
+_MAGIC = b"\x93NUMPY"
 _SPARSE = {"data", "indices", "indptr", "format", "shape"}
 
 
@@ -24,46 +26,41 @@ def read_npz(path: Path, options: Reading) -> RawTable:
     with foreign(path, "a file of numpy"):
         if options.backed:
             return from_arrays(path, "npy", {"matrix": _mapped(path)}, options.part)
-        arrays = _arrays(path)
+        arrays: dict[str, Any] = _arrays(path)
         if set(arrays) >= _SPARSE:
             form = _word(arrays["format"].item())
             values = sparse_matrix(path, form, *(arrays[part] for part in ("data", "indices", "indptr", "shape")))
-            others = {name: array for name, array in arrays.items() if name not in _SPARSE}
-            return from_arrays(path, "npz", {"matrix": values, **others}, options.part)
+            arrays = {"matrix": values} | {name: array for name, array in arrays.items() if name not in _SPARSE}
         return from_arrays(path, "npz", arrays, options.part)
 
 
 def _npy_size(path: Path) -> Stored | None:
-    if path.suffix.lower() != ".npy":
-        return None
-    with path.open("rb") as stream:
-        try:
+    with suppress(ValueError), path.open("rb") as stream:  # the reader says what is wrong with it
+        if path.suffix.lower() == ".npy":
             shape, _, kind = _header(stream)
-        except ValueError:  # the reader says what is wrong with it
-            return None
-    return dense_size(shape, kind)
+            return dense_size(shape, kind)
+    return None
 
 
 def _is_numpy(path: Path, start: bytes) -> bool:
     return start.startswith(b"PK") and any(name.endswith(".npy") for name in zip_names(path))
 
 
-NUMPY = Format(read_npz, ("npz", "npy"), (b"\x93NUMPY",), recognises=_is_numpy, parts=True, backed=True, size=_npy_size)
+NUMPY = Format(read_npz, ("npz", "npy"), (_MAGIC,), recognises=_is_numpy, parts=True, backed=True, size=_npy_size)
 
 
 def _mapped(path: Path) -> StoredArray:
     """An npy file, of which nothing is read yet."""
-    with path.open("rb") as stream:
-        if stream.read(6) != b"\x93NUMPY":
-            message = (
-                f"{path} is packed, so that it cannot be read piece by piece: leave out --backed, or save it as npy"
-            )
-            raise InputError(message)
+    message = f"{path} is packed, so that it cannot be read piece by piece: leave out --backed, or save it as npy"
+    require(_is_npy(path), message)
     array = np.load(path, mmap_mode="r", allow_pickle=False)
-    if array.ndim != 2:
-        message = f"{path} holds no table of numbers"
-        raise InputError(message)
+    require(array.ndim == 2, f"{path} holds no table of numbers")
     return StoredArray(array, f"in {path}")
+
+
+def _is_npy(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(len(_MAGIC)) == _MAGIC
 
 
 def _word(text: Any) -> str:
@@ -71,9 +68,8 @@ def _word(text: Any) -> str:
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    with path.open("rb") as stream:
-        if stream.read(6) == b"\x93NUMPY":
-            stream.seek(0)
+    if _is_npy(path):
+        with path.open("rb") as stream:
             return {"matrix": _one(path, stream)}
     with zipfile.ZipFile(path) as archive:
         require_unpacked(path, sum(member.file_size for member in archive.infolist()))
@@ -96,19 +92,15 @@ def _one(path: Path, stream: Any) -> NDArray[Any]:
     """One array; its size is checked before memory is taken for it."""
     shape, fortran, dtype = _header(stream)
     size = int(np.prod([int(each) for each in shape], dtype=object))
-    if dtype.hasobject:
-        message = f"{path} holds Python objects, which are never read: save numbers and texts (dtype 'U')"
-        raise InputError(message)
-    if size < 0 or size * dtype.itemsize > 8 * MOST_CELLS:
-        message = f"{path} holds an array of shape {shape}: that is more than fits into memory"
-        raise InputError(message)
+    message = f"{path} holds Python objects, which are never read: save numbers and texts (dtype 'U')"
+    require(not dtype.hasobject, message)
+    message = f"{path} holds an array of shape {shape}: that is more than fits into memory"
+    require(size >= 0 and size * dtype.itemsize <= 8 * MOST_CELLS, message)
     array = np.empty(size, dtype)
     rest = array.view(np.uint8).data if array.nbytes else memoryview(b"")
     while rest:
         taken = stream.readinto(rest)
-        if not taken:
-            message = f"{path} ends in the middle of an array: it seems cut short"
-            raise InputError(message)
+        require(taken, f"{path} ends in the middle of an array: it seems cut short")
         rest = rest[taken:]
     return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
 
@@ -123,7 +115,7 @@ def from_arrays(
     """Take the array with two dimensions for the measurements; those with one are about its rows or columns."""
     tables = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "biuf"]
     chosen = tables[0] if part is None and len(tables) == 1 else part
-    if chosen not in tables:
+    if chosen is None or chosen not in tables:
         several = f"several ({', '.join(tables[:5])}): say which with --part" if part is None else f"no {part!r}"
         message = f"{path} holds {several if tables else 'no table of numbers'}"
         raise InputError(message)
@@ -134,23 +126,19 @@ def from_arrays(
     row_names, column_names = (names or {}).get(chosen, (None, None))
     texts = {name: _texts(array) for name, array in arrays.items() if array.ndim == 1 and name != chosen}
     # In a square table a vector could be about either side; names such as those of genes then tell.
-    about = dict.fromkeys(texts, n_rows if n_rows != n_columns else -1)
+    about = n_rows if n_rows != n_columns else -1
     rows, columns = [], []
     for name, each in texts.items():
         featured = any(word in name.lower() for word in ("feature", "gene", "col", "var"))
-        if len(each) == n_columns and (featured or about[name] != len(each)):
+        if len(each) == n_columns and (featured or about != len(each)):
             columns.append(Note(name, each, leading=featured))
         elif len(each) == n_rows:
             rows.append(Note(name, each, leading=any(word in name.lower() for word in ("name", "id", "row", "obs"))))
     if row_names is None and column_names is not None and not any(note.leading for note in rows):
         row_names = tuple(f"row_{at + 1}" for at in range(n_rows))
-    return RawTable(
-        path,
-        form,
-        values,
-        Axis(n_rows, row_names, tuple(rows), None, "row"),
-        Axis(n_columns, column_names, tuple(columns), None, "column"),
-    )
+    about_rows = Axis(n_rows, row_names, tuple(rows), word="row")
+    about_columns = Axis(n_columns, column_names, tuple(columns), word="column")
+    return RawTable(path, form, values, about_rows, about_columns)
 
 
 def _texts(array: NDArray[Any]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cobic.errors import InputError
+from cobic.checks import require
 from cobic.io.files import cannot_write
 from cobic.io.source import needed
 
@@ -63,7 +63,6 @@ class _Growing:
 
     def __init__(self, group: Any, name: str, kind: Any) -> None:
         self._array = _array(group, name, (0,), kind, (_ENTRIES,))
-        self._written = 0
         self._waiting: list[NDArray[Any]] = []
 
     def append(self, values: NDArray[Any]) -> None:
@@ -79,10 +78,9 @@ class _Growing:
             self._write(np.concatenate(self._waiting))
 
     def _write(self, values: NDArray[Any]) -> None:
-        stop = self._written + values.size
-        self._array.resize((stop,))
-        self._array[self._written : stop] = values
-        self._written = stop
+        (start,) = self._array.shape
+        self._array.resize((start + values.size,))
+        self._array[start:] = values
 
 
 def _array(group: Any, name: str, shape: tuple[int, ...], kind: Any, chunks: tuple[int, ...] | None) -> Any:
@@ -95,9 +93,7 @@ def _array(group: Any, name: str, shape: tuple[int, ...], kind: Any, chunks: tup
 @contextlib.contextmanager
 def _annotated(path: Path, obs: pd.DataFrame, var: pd.DataFrame, *, overwrite: bool) -> Iterator[Any]:
     """An open file with annotations and no matrix yet, which takes its name once it is whole."""
-    if path.suffix not in _FORMS:
-        message = f"{path}: give a name that ends with {' or '.join(_FORMS)}"
-        raise InputError(message)
+    require(path.suffix in _FORMS, f"{path}: give a name that ends with {' or '.join(_FORMS)}")
     write = needed("anndata", "scale").io.write_elem
     with _beside(path, overwrite=overwrite) as place, _opened(place) as file:
         file.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
@@ -121,9 +117,8 @@ def _opened(place: Path) -> Iterator[Any]:
 @contextlib.contextmanager
 def _beside(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """A place in the same folder for what will be called `path` when it is done."""
-    if path.exists() and not overwrite:
-        message = f"{path} exists: choose another name, or say that it may be overwritten"
-        raise InputError(message)
+    message = f"{path} exists: choose another name, or say that it may be overwritten"
+    require(overwrite or not path.exists(), message)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.", suffix=".part") as folder:
             place = Path(folder) / path.name

@@ -6,30 +6,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cobic.io.grid import ID_NAMES, split_grid
-from cobic.io.raw import Axis, Format, Note, RawTable, as_text
-from cobic.io.reading import Reading
+from cobic.io.grid import ID_NAMES, Grid
+from cobic.io.raw import Axis, Format, Note, RawTable, Reading, as_text
 from cobic.io.sizes import NUMBER, Stored
 from cobic.io.source import foreign, needed, require_cells, require_unpacked
 
 _PER_COLUMN = 12_000  # bytes of a data frame while it is read, as measured
 
 
-def read_parquet(path: Path, options: Reading) -> RawTable:
+def read_parquet(path: Path, _: Reading) -> RawTable:
     """Read a Parquet file."""
-    del options
     parquet = needed("pyarrow.parquet", "parquet")
     with foreign(path, "a Parquet file"), parquet.ParquetFile(path) as file:
         sizes = file.metadata
         require_cells(path, sizes.num_rows, sizes.num_columns)
         require_unpacked(path, sum(sizes.row_group(at).total_byte_size for at in range(sizes.num_row_groups)))
-        frame = file.read().to_pandas()
-        return from_frame(path, "Parquet", frame)
+        return from_frame(path, "Parquet", file.read().to_pandas())
 
 
-def read_feather(path: Path, options: Reading) -> RawTable:
+def read_feather(path: Path, _: Reading) -> RawTable:
     """Read a Feather file, which is the same as an Arrow file."""
-    del options
     feather = needed("pyarrow.feather", "parquet")
     with foreign(path, "a Feather file"):
         table = feather.read_table(path)
@@ -59,19 +55,12 @@ def from_frame(path: Path, form: str, frame: pd.DataFrame) -> RawTable:
     numeric = [at for at, kind in enumerate(frame.dtypes) if _is_measured(kind, header[at], at)]
     if not numeric:
         rows = ((at + 1, [as_text(value) for value in row]) for at, row in enumerate(frame.itertuples(index=False)))
-        return split_grid(path, form, header, rows)
+        return Grid(path, form, header).split(rows)
     values = frame.iloc[:, numeric].to_numpy(dtype=np.float64, na_value=np.nan)
-    notes = tuple(
-        Note(header[at], tuple(_texts(frame.iloc[:, at])), leading=at < numeric[0])
-        for at in sorted(set(range(len(header))).difference(numeric))
-    )
-    return RawTable(
-        path,
-        form,
-        values,
-        Axis(len(frame), None, notes, None, "row"),
-        Axis(len(numeric), tuple(header[at] for at in numeric), (), None, "column"),
-    )
+    others = sorted(set(range(len(header))).difference(numeric))
+    notes = tuple(Note(header[at], _texts(frame.iloc[:, at]), leading=at < numeric[0]) for at in others)
+    names = tuple(header[at] for at in numeric)
+    return RawTable(path, form, values, Axis(len(frame), notes=notes), Axis(len(names), names, word="column"))
 
 
 def _counts(index: "pd.Index[Any]") -> bool:
@@ -89,9 +78,6 @@ def _is_measured(kind: Any, name: str, at: int) -> bool:
     return at > 0 or name.lower() not in ID_NAMES
 
 
-def _texts(column: pd.Series) -> list[str]:
-    return ["" if missing else as_text(value) for value, missing in zip(_values(column), column.isna(), strict=True)]
-
-
-def _values(column: pd.Series) -> list[Any]:
-    return list(column.astype(object))
+def _texts(column: pd.Series) -> tuple[str, ...]:
+    cells = zip(column.astype(object), column.isna(), strict=True)
+    return tuple("" if missing else as_text(value) for value, missing in cells)

@@ -3,17 +3,17 @@
 import csv
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 
+from cobic.checks import require
 from cobic.errors import InputError
-from cobic.io.grid import is_number, split_grid, split_text
-from cobic.io.raw import MISSING, Format, Line, RawTable
-from cobic.io.reading import Reading
+from cobic.io.grid import Grid, is_number
+from cobic.io.raw import MISSING, Format, Line, RawTable, Reading
 from cobic.io.sizes import text_size
 from cobic.io.source import cells_of, text_blocks, text_lines
 
-_DELIMITERS = ",\t;"
 _HEAD_LINES = 50  # by which delimiter and decimal mark are told
 _TITLE_LINES = 20  # more than a title and remarks above a table have
 _HEAD_CHARACTERS = 1 << 20  # of lines so long a few will do
@@ -30,13 +30,13 @@ def read_delimited(path: Path, options: Reading) -> RawTable:
     header, rows, delimiter = delimited_lines(path, options)
     form = {",": "CSV", "\t": "TSV"}.get(delimiter, f"text separated by {delimiter!r}")
     head = list(islice(rows, _HEAD_LINES))
-    decimal = options.decimal or _decimal(path, delimiter, head)
+    grid = Grid(path, form, header, options.decimal or _decimal(path, delimiter, head))
     if len(head) == _HEAD_LINES:
         below = text_blocks(path, options.encoding, n_above=head[-1][0])
-        table = split_text(path, form, header, head, below, delimiter=delimiter, decimal=decimal)
+        table = grid.split_text(head, below, delimiter)
         if table is not None:
             return table
-    return split_grid(path, form, header, chain(head, rows), decimal=decimal)
+    return grid.split(chain(head, rows))
 
 
 TEXT = Format(read_delimited, ("csv", "tsv", "txt", "tab"), certain_name=False, size=text_size)
@@ -47,9 +47,6 @@ def delimited_lines(path: Path, options: Reading) -> tuple[list[str], Iterator[L
     lines = text_lines(path, options.encoding)
     skipped = list(islice(lines, max(0, (options.header_row or 1) - 1)))
     start = _start(lines)
-    if not any(line.strip() for line in start):
-        message = f"{path} is empty: a table with a line of names and a line per sample is needed"
-        raise InputError(message)
     delimiter = _delimiter(start)
     rows = cells_of(path, chain(_without_comments(start, delimiter), lines), delimiter, first=len(skipped) + 1)
     header, rows = header_and_lines(path, rows, options)
@@ -76,16 +73,11 @@ def _is_comment(line: str) -> bool:
 def _without_comments(start: list[str], delimiter: str) -> Iterator[str]:
     """Blank lines in place of the comments at the top; but the last one is the header if it has the cells of one."""
     first = next((at for at, line in enumerate(start) if not _is_comment(line)), len(start))
-    for at, line in enumerate(start):
-        if at < first and not (at == first - 1 and first < len(start) and _same_width(line, start[first], delimiter)):
-            yield "\n"
-        else:
-            yield line.lstrip("# ") if at < first else line
-
-
-def _same_width(comment: str, line: str, delimiter: str) -> bool:
-    widths = [next(iter(_widths([each], delimiter)), 0) for each in (comment, line)]
-    return widths[0] == widths[1] > 1
+    widths = [max(_widths([line], delimiter), default=0) for line in start[max(0, first - 1) : first + 1]]
+    is_header = 0 < first < len(start) and widths[0] == widths[1] > 1
+    yield from ["\n"] * (first - is_header)
+    yield from (line.lstrip("# ") for line in start[first - is_header : first])
+    yield from start[first:]
 
 
 def header_and_lines(path: Path, rows: Iterator[Line], options: Reading) -> tuple[list[str], Iterator[Line]]:
@@ -108,12 +100,11 @@ def header_and_lines(path: Path, rows: Iterator[Line], options: Reading) -> tupl
         raise OneColumnError(message)
     if options.header_row == 0:
         return [f"column_{column + 1}" for column in range(len(first[1]))], chain([first], rest)
-    if options.header_row is None and all(is_number(cell) for cell in header):
-        message = (
-            f"{path}, line {number} holds numbers only: if there is no line of names, say --header-row 0; "
-            f"if these are the names, --header-row {number}"
-        )
-        raise InputError(message)
+    message = (
+        f"{path}, line {number} holds numbers only: if there is no line of names, say --header-row 0; "
+        f"if these are the names, --header-row {number}"
+    )
+    require(options.header_row is not None or not all(is_number(cell) for cell in header), message)
     return header, rest
 
 
@@ -134,7 +125,7 @@ def _require_no_title(path: Path, number: int, header: Sequence[str], head: Sequ
 def _delimiter(start: Sequence[str]) -> str:
     """The delimiter that cuts most lines into the same number of cells."""
     lines = [line for line in start if not _is_comment(line)] or list(start)
-    return max(_DELIMITERS + " ", key=lambda delimiter: _evenness(lines, delimiter))
+    return max(",\t; ", key=lambda delimiter: _evenness(lines, delimiter))
 
 
 def _evenness(lines: Sequence[str], delimiter: str) -> tuple[bool, float, int]:
@@ -146,10 +137,9 @@ def _evenness(lines: Sequence[str], delimiter: str) -> tuple[bool, float, int]:
 
 
 def _widths(lines: Sequence[str], delimiter: str) -> list[int]:
-    try:
+    with suppress(csv.Error):
         return [len(row) for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter == " ") if row]
-    except csv.Error:
-        return []
+    return []
 
 
 def _decimal(path: Path, delimiter: str, head: Sequence[Line]) -> str:
@@ -160,13 +150,11 @@ def _decimal(path: Path, delimiter: str, head: Sequence[Line]) -> str:
     with_comma = [cell for cell in cells if _WITH_COMMA.fullmatch(cell)]
     if not with_comma:
         return "."
-    if any("." in cell and is_number(cell) for cell in cells):
-        message = (
-            f"{path} has numbers with a decimal comma ({with_comma[0]}) and with a decimal point: "
-            "say which it is with --decimal"
-        )
-        raise InputError(message)
-    if all(_GROUPED.fullmatch(cell) for cell in with_comma):
-        message = f"{path}: is {with_comma[0]} a whole number or a fraction? Remove the commas, or say --decimal ,"
-        raise InputError(message)
+    message = (
+        f"{path} has numbers with a decimal comma ({with_comma[0]}) and with a decimal point: "
+        "say which it is with --decimal"
+    )
+    require(not any("." in cell and is_number(cell) for cell in cells), message)
+    message = f"{path}: is {with_comma[0]} a whole number or a fraction? Remove the commas, or say --decimal ,"
+    require(not all(_GROUPED.fullmatch(cell) for cell in with_comma), message)
     return ","

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cobic.errors import InputError
+from cobic.checks import require
 from cobic.io.delimited import header_and_lines
-from cobic.io.grid import split_grid
-from cobic.io.raw import Format, Line, RawTable, as_text
-from cobic.io.reading import Reading
+from cobic.io.grid import Grid
+from cobic.io.raw import Format, Line, RawTable, Reading, as_text
 from cobic.io.source import foreign, needed, require_unpacked, zip_names
 
 
@@ -24,7 +23,8 @@ def read_excel(path: Path, options: Reading) -> RawTable:
             sheet = _sheet(path, book, options.part)
             rows = _rows(sheet, max(1, options.header_row or 1))
             header, lines = header_and_lines(path, rows, options)
-            return split_grid(path, f"Excel, sheet {sheet.title!r}", header, _padded(lines, len(header)))
+            padded = ((number, cells + [""] * (len(header) - len(cells))) for number, cells in lines)
+            return Grid(path, f"Excel, sheet {sheet.title!r}", header).split(padded)
 
 
 def _is_excel(path: Path, start: bytes) -> bool:
@@ -38,21 +38,16 @@ def _sheet(path: Path, book: Any, name: str | None) -> Any:
     names = book.sheetnames
     if name is None:
         filled = [each for each in names if next(_rows(_worksheet(path, book, each), 1), None)]
-        if len(filled) == 1:
-            return _worksheet(path, book, filled[0])
         message = f"{path} has {len(filled)} sheets with cells in them: say which with --sheet: {', '.join(names)}"
-    elif name in names:
-        return _worksheet(path, book, name)
-    else:
-        message = f"{path} has no sheet {name!r}: its sheets are {', '.join(names)}"
-    raise InputError(message)
+        require(len(filled) == 1, message)
+        name = filled[0]
+    require(name in names, f"{path} has no sheet {name!r}: its sheets are {', '.join(names)}")
+    return _worksheet(path, book, name)
 
 
 def _worksheet(path: Path, book: Any, name: str) -> Any:
     sheet = book[name]
-    if not hasattr(sheet, "iter_rows"):
-        message = f"{path}: sheet {name!r} is a chart, not a table"
-        raise InputError(message)
+    require(hasattr(sheet, "iter_rows"), f"{path}: sheet {name!r} is a chart, not a table")
     sheet.reset_dimensions()  # what the file says about its size may be wrong, or a trap
     return sheet
 
@@ -67,8 +62,3 @@ def _rows(sheet: Any, first: int) -> Iterator[Line]:
             cells.pop()
         if cells:
             yield number, cells
-
-
-def _padded(lines: Iterator[Line], width: int) -> Iterator[Line]:
-    for number, cells in lines:
-        yield number, cells + [""] * (width - len(cells))

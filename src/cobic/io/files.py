@@ -1,12 +1,16 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and the plain CSV that cobic writes."""
 
 import contextlib
+import csv
+import io
 import os
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from cobic.checks import require
 from cobic.errors import InputError
+from cobic.problem.dataset import Dataset
 
 
 def write_text(path: Path, text: str) -> None:
@@ -29,7 +33,13 @@ def _write_all(files: Mapping[Path, str], stale: Iterable[Path]) -> None:
     try:
         for path, text in files.items():
             with _naming(path):
-                _write_part(path, text, parts)
+                handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+                parts[path] = Path(name)
+                with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+                    stream.write(text)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                parts[path].chmod(0o644)
         for path, part in parts.items():
             with _naming(path):
                 part.replace(path)
@@ -39,16 +49,6 @@ def _write_all(files: Mapping[Path, str], stale: Iterable[Path]) -> None:
     finally:
         for part in parts.values():
             part.unlink(missing_ok=True)
-
-
-def _write_part(path: Path, text: str, parts: dict[Path, Path]) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    parts[path] = Path(name)
-    with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    parts[path].chmod(0o644)
 
 
 @contextlib.contextmanager
@@ -68,11 +68,24 @@ def prepare_folder(folder: Path, *, overwrite: bool) -> None:
         occupied = any(folder.iterdir())
     except OSError as error:
         raise cannot_write(folder, error) from None
-    if occupied and not overwrite:
-        message = f"{folder} already has files in it: choose another folder, or overwrite them with --force"
-        raise InputError(message)
+    message = f"{folder} already has files in it: choose another folder, or overwrite them with --force"
+    require(overwrite or not occupied, message)
 
 
 def cannot_write(path: Path, error: OSError) -> InputError:
     """The complaint about a place that cannot be written to."""
     return InputError(f"cannot write {path}: {error.strerror or error}")
+
+
+def table_text(data: Dataset) -> str:
+    """Write a data set as the CSV that :func:`cobic.read` takes with ``labels="class"``."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["sample", *(["class"] if data.y is not None else []), *data.feature_names])
+    for index, name in enumerate(data.sample_names):
+        values = [
+            f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else repr(float(value))
+            for value in data.X[index]
+        ]
+        writer.writerow([name, *([data.y[index]] if data.y is not None else []), *values])
+    return stream.getvalue()

@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
+from cobic.checks import require
 from cobic.errors import InputError
 from cobic.io import sizes
 from cobic.io.annotated import HDF, TEN_X
 from cobic.io.arff import ARFF
 from cobic.io.arrays import NUMPY
-from cobic.io.broad import GCT, RES
 from cobic.io.columnar import FEATHER, PARQUET
 from cobic.io.delimited import TEXT
 from cobic.io.excel import EXCEL
-from cobic.io.geo import GEO
+from cobic.io.expression import GCT, GEO, RES
 from cobic.io.r import R
 from cobic.io.raw import Format
 from cobic.io.sizes import Stored
@@ -44,12 +44,9 @@ def format_of(path: Path) -> Format:
         raise InputError(message)
     if by_content is not None:
         return by_content
-    if ending == "cls":
-        message = f"{path} holds classes, not data: give it as --labels-file with a GCT file"
-        raise InputError(message)
-    if b"\x00" in start and start[:2] not in (b"\xff\xfe", b"\xfe\xff"):
-        message = f"{path} is not text, and of no other known format"
-        raise InputError(message)
+    require(ending != "cls", f"{path} holds classes, not data: give it as --labels-file with a GCT file")
+    is_text = b"\x00" not in start or start[:2] in (b"\xff\xfe", b"\xfe\xff")
+    require(is_text, f"{path} is not text, and of no other known format")
     return by_name or TEXT
 
 
@@ -75,7 +72,6 @@ def _by_content(path: Path, start: bytes) -> Format | None:
         if start.startswith(form.begins) or (form.recognises is not None and form.recognises(path, start)):
             return form
     for magic, what in _REFUSED.items():
-        if start.startswith(magic) or (what == _TAR and start[257:262] == b"ustar"):
-            message = f"{path} is {what}"
-            raise InputError(message)
+        refused = start.startswith(magic) or (what == _TAR and start[257:262] == b"ustar")
+        require(not refused, f"{path} is {what}")
     return None

@@ -2,17 +2,18 @@
 
 import re
 import string
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 
+from cobic.checks import require
 from cobic.errors import InputError
-from cobic.io.plain import Columns, plain_columns
-from cobic.io.raw import MISSING, Axis, Line, Note, RawTable
-from cobic.io.source import LONGEST_LINE, MOST_LINES, require_cells
+from cobic.io.plain import plain_columns
+from cobic.io.raw import MISSING, Axis, Line, Note, RawTable, Side
+from cobic.io.source import LONGEST_LINE, MOST_LINES, require_cells, require_width
 from cobic.matrix import Floats, Integers
 
 ID_NAMES = frozenset({"", "id", "ids", "index", "name", "sample", "samples", "sample_id", "sampleid", "sample id"})
@@ -32,9 +33,10 @@ class Collected:
     """Numbers and texts of the lines so far."""
 
     path: Path
-    numeric: list[int]  # the columns that hold numbers
-    textual: list[int]  # and those that hold texts
-    decimal: str
+    numeric: Sequence[int]  # the columns that hold numbers
+    textual: Sequence[int]  # and those that hold texts
+    decimal: str = "."
+    remarks: tuple[str, ...] = ()  # about columns that are neither
     texts: list[list[str]] = field(default_factory=list)  # of each textual column
     numbers: list[int] = field(default_factory=list)  # of the lines
     odd: dict[tuple[int, int], str] = field(default_factory=dict)  # texts where numbers should be, by line and column
@@ -54,19 +56,38 @@ class Collected:
             self._convert()
             require_cells(self.path, len(self.numbers), len(self.numeric) + len(self.textual))
 
-    def add_columns(self, numbers: Sequence[int], columns: Columns) -> None:
+    def add_columns(self, numbers: Sequence[int], values: Floats, texts: Mapping[int, list[str]]) -> None:
         """Take more lines, which are cut and read already; the first of the numbers are theirs."""
         self._convert()
-        self.numbers.extend(numbers[: len(columns.values)])
-        for texts, column in zip(self.texts, self.textual, strict=True):
-            texts.extend(columns.texts[column])
-        self._blocks.append(columns.values)
+        self.numbers.extend(numbers[: len(values)])
+        for mine, column in zip(self.texts, self.textual, strict=True):
+            mine.extend(texts[column])
+        self._blocks.append(values)
         require_cells(self.path, len(self.numbers), len(self.numeric) + len(self.textual))
 
-    def values(self) -> Floats:
-        """All numbers, lines × columns; NaN where there is none."""
+    def table(
+        self,
+        form: str,
+        columns: Sequence[str],
+        rows: Sequence[str] | None = None,
+        row_notes: Iterable[Note] = (),
+        column_notes: Iterable[Note] = (),
+        samples_in: Side | None = None,
+    ) -> RawTable:
+        """All lines as a table; with the names of its columns, and of its rows where the format says so."""
         self._convert()
-        return np.concatenate(self._blocks)
+        names = None if rows is None else tuple(rows)
+        positions = [column + 1 for column in self.numeric]
+        return RawTable(
+            self.path,
+            form,
+            np.concatenate(self._blocks),
+            Axis(len(self.numbers), names, tuple(row_notes), self.numbers, "line"),
+            Axis(len(self.numeric), tuple(columns), tuple(column_notes), positions, "column"),
+            samples_in,
+            self.odd,
+            self.remarks,
+        )
 
     def _convert(self) -> None:
         """Make numbers of the lines that wait: all at once, or one by one where something is odd."""
@@ -90,148 +111,138 @@ class Collected:
         return values
 
 
-def split_text(
-    path: Path,
-    form: str,
-    header: Sequence[str],
-    head: Sequence[Line],
-    below: Iterator[bytes],
-    *,
-    delimiter: str,
-    decimal: str,
-) -> RawTable | None:
-    """Do what :func:`split_grid` does, faster, with a few lines that are cut and the text below; None if it is odd."""
-    n_deciding = _n_head_lines(header) - len(head)
-    if n_deciding < 0 or any(len(cells) != len(header) for _, cells in head):
-        return None
-    numeric = _numeric_columns(header, head, decimal)
-    if not numeric:
-        return None
-    numbers, blocks = [number for number, _ in head], list[Columns]()
-    try:
-        for block in below:
-            columns = plain_columns(block, delimiter, len(header), numeric, decimal)
-            if columns is None or len(block) >= LONGEST_LINE or numbers[-1] + len(columns.values) > MOST_LINES:
-                return None
-            blocks.append(columns)
-            numbers.extend(range(numbers[-1] + 1, numbers[-1] + 1 + len(columns.values)))
-    except UnicodeError:
-        return None
+@dataclass(frozen=True)
+class Grid:
+    """A table of cells below a line of names, of which it is to be told where the numbers are.
 
-    def cells_of(column: int) -> Iterator[str]:
-        texts = chain.from_iterable(columns.texts[column] for columns in blocks)
-        return chain((row[column] for _, row in head), islice(texts, n_deciding))
-
-    for column in set(range(len(header))).difference(numeric):
-        doubtful = any(_numbers_among(columns.different[column], decimal) for columns in blocks)
-        if doubtful and _holds_numbers(header, column, list(cells_of(column)), decimal):
-            return None
-    textual, remarks = _text_columns(path, header, numbers, numeric, cells_of, decimal)
-    found = Collected(path, numeric, textual, decimal)
-    for number, cells in head:
-        found.add(number, cells)
-    for columns in blocks:
-        found.add_columns(numbers[len(found.numbers) :], columns)
-    return _with_column_notes(_table(found, form, header, remarks))
-
-
-def split_grid(
-    path: Path,
-    form: str,
-    header: Sequence[str],
-    lines: Iterable[Line],
-    *,
-    decimal: str = ".",
-    text_columns: Collection[int] = (),
-) -> RawTable:
-    """Tell the numbers of a table from the texts about its rows and columns.
-
-    A column holds numbers if at least half of its cells that are not missing do, unless it is one of `text_columns`.
-    A line is about the columns if it holds texts where the others have numbers, or stands above the first line that
-    has a name.
+    A column holds numbers if at least half of its cells that are not missing do. A line is about the columns if it
+    holds texts where the others have numbers, or stands above the first line that has a name.
     """
-    stream = _checked(path, header, lines)
-    head = list(islice(stream, _n_head_lines(header)))
-    if not head:
-        message = f"{path} has a line of names but no data below it"
-        raise InputError(message)
-    numeric = [column for column in _numeric_columns(header, head, decimal) if column not in text_columns]
 
-    def cells_of(column: int) -> Iterator[str]:
-        return (row[column] for _, row in head)
+    path: Path
+    form: str
+    header: Sequence[str]
+    decimal: str = "."
 
-    textual, remarks = _text_columns(path, header, [number for number, _ in head], numeric, cells_of, decimal)
-    found = Collected(path, numeric, textual, decimal)
-    for number, cells in chain(head, stream):
-        found.add(number, cells)
-    return _with_column_notes(_table(found, form, header, remarks))
+    def split(self, lines: Iterable[Line], text_columns: Collection[int] = ()) -> RawTable:
+        """Tell the numbers from the texts about rows and columns; some columns are known to hold texts."""
+        stream = self._checked(lines)
+        head = list(islice(stream, self._n_head_lines()))
+        require(head, f"{self.path} has a line of names but no data below it")
+        numeric = [column for column in self._numeric_columns(head) if column not in text_columns]
+        numbers = [number for number, _ in head]
+        found = self._collected(numbers, numeric, lambda column: (row[column] for _, row in head))
+        for number, cells in chain(head, stream):
+            found.add(number, cells)
+        return self._table(found)
 
+    def split_text(self, head: Sequence[Line], below: Iterator[bytes], delimiter: str) -> RawTable | None:
+        """Do the same faster with a few lines that are cut and the text below them; None if anything is odd."""
+        n_deciding = self._n_head_lines() - len(head)
+        if n_deciding < 0 or any(len(cells) != len(self.header) for _, cells in head):
+            return None
+        numeric = self._numeric_columns(head)
+        if not numeric:
+            return None
+        numbers, blocks = [number for number, _ in head], []
+        try:
+            for block in below:
+                columns = plain_columns(block, delimiter, len(self.header), numeric, self.decimal)
+                if columns is None or len(block) >= LONGEST_LINE or numbers[-1] + len(columns[0]) > MOST_LINES:
+                    return None
+                blocks.append(columns)
+                numbers.extend(range(numbers[-1] + 1, numbers[-1] + 1 + len(columns[0])))
+        except UnicodeError:
+            return None
 
-def _n_head_lines(header: Sequence[str]) -> int:
-    return max(2, min(_HEAD_LINES, _HEAD_CELLS // max(1, len(header))))
+        def cells_of(column: int) -> Iterator[str]:
+            below = chain.from_iterable(texts[column] for _, texts in blocks)
+            return chain((row[column] for _, row in head), islice(below, n_deciding))
 
+        for column in set(range(len(self.header))).difference(numeric):
+            doubtful = any(_numbers_among(set(texts[column]), self.decimal) for _, texts in blocks)
+            if doubtful and self._holds_numbers(column, list(cells_of(column))):
+                return None
+        found = self._collected(numbers, numeric, cells_of)
+        for number, cells in head:
+            found.add(number, cells)
+        for values, texts in blocks:
+            found.add_columns(numbers[len(found.numbers) :], values, texts)
+        return self._table(found)
 
-def _checked(path: Path, header: Sequence[str], lines: Iterable[Line]) -> Iterator[Line]:
-    for number, cells in lines:
-        if len(cells) == len(header):
-            yield number, cells
-        elif not cells[0].startswith("#"):
-            message = f"{path}, line {number}: {len(cells)} cells where the first line has {len(header)}"
+    def _n_head_lines(self) -> int:
+        return max(2, min(_HEAD_LINES, _HEAD_CELLS // max(1, len(self.header))))
+
+    def _checked(self, lines: Iterable[Line]) -> Iterator[Line]:
+        for number, cells in lines:
+            if len(cells) == len(self.header) or not cells[0].startswith("#"):
+                require_width(self.path, number, cells, len(self.header))
+                yield number, cells
+
+    def _numeric_columns(self, head: Sequence[Line]) -> list[int]:
+        columns = range(len(self.header))
+        return [column for column in columns if self._holds_numbers(column, [row[column] for _, row in head])]
+
+    def _holds_numbers(self, column: int, cells: list[str]) -> bool:
+        """Tell whether at least half of the cells that are there are numbers; a first column called id has names."""
+        if column == 0 and self.header[column].lower() in ID_NAMES:
+            return False
+        numbers = _numbers_among(set(cells), self.decimal)
+        if not numbers:
+            return False
+        n_numbers = sum(cell in numbers for cell in cells)
+        return n_numbers >= sum(cell not in numbers and cell.lower() not in MISSING for cell in cells)
+
+    def _collected(
+        self, numbers: Sequence[int], numeric: Sequence[int], cells_of: Callable[[int], Iterator[str]]
+    ) -> Collected:
+        """A place for the lines; columns of texts that are empty and have no name are left out."""
+        others = sorted(set(range(len(self.header))).difference(numeric))
+        for column in others:
+            if column > 0:  # the first one may hold names
+                self._require_no_thousands(column, zip(numbers, cells_of(column), strict=False))
+        message = f"{self.path} has no column of numbers: measurements are needed, and a decimal comma must be said"
+        require(numeric, message)
+        empty = [column for column in others if not self.header[column] and not any(cells_of(column))]
+        remarks = (f"{len(empty)} empty column{'s' * (len(empty) > 1)}",) if empty else ()
+        return Collected(self.path, numeric, sorted(set(others).difference(empty)), self.decimal, remarks)
+
+    def _require_no_thousands(self, column: int, cells: Iterable[tuple[int, str]]) -> None:
+        """Refuse a column that would be one of numbers but for its thousands marks."""
+        marked = None
+        for number, cell in cells:
+            if has_thousands(cell, self.decimal):
+                marked = marked or (number, cell)
+            elif cell.lower() not in MISSING and not is_number(cell, self.decimal):
+                return
+        if marked is not None:
+            place = f"{self.path}, line {marked[0]}, column {column + 1} ({self.header[column]!r})"
+            message = f"{place}: {thousands_message(marked[1])}"
             raise InputError(message)
 
-
-def _numeric_columns(header: Sequence[str], head: Sequence[Line], decimal: str) -> list[int]:
-    columns = range(len(header))
-    return [at for at in columns if _holds_numbers(header, at, [row[at] for _, row in head], decimal)]
-
-
-def _holds_numbers(header: Sequence[str], column: int, cells: list[str], decimal: str) -> bool:
-    """Tell whether at least half of the cells that are not missing are numbers; a first column called id has names."""
-    if column == 0 and header[column].lower() in ID_NAMES:
-        return False
-    numbers = _numbers_among(set(cells), decimal)
-    if not numbers:
-        return False
-    n_numbers = sum(cell in numbers for cell in cells)
-    return 2 * n_numbers >= n_numbers + sum(cell not in numbers and cell.lower() not in MISSING for cell in cells)
+    def _table(self, found: Collected) -> RawTable:
+        """The table, with lines that are about the columns moved out of the numbers."""
+        notes = [
+            Note(self.header[column], tuple(texts), leading=column < found.numeric[0])
+            for column, texts in zip(found.textual, found.texts, strict=True)
+        ]
+        table = found.table(self.form, [self.header[column] for column in found.numeric], row_notes=notes)
+        about = _lines_about_columns(table)
+        if not about.size or about.size == table.rows.size:
+            return table
+        notes = []
+        for row in about.tolist():
+            texts = [
+                table.odd_cells.get((row, column)) or ("" if value != value else f"{value:.15g}")
+                for column, value in enumerate(table.values[row].tolist())
+            ]
+            notes.append(Note(_heading(table, row) or table.rows.where(row), tuple(texts)))
+        kept = table.take_rows(np.setdiff1d(np.arange(table.rows.size), about))
+        return replace(kept, columns=replace(kept.columns, notes=tuple(notes)))
 
 
 def _numbers_among(cells: Iterable[str], decimal: str) -> set[str]:
     return {cell for cell in cells if cell[:1] not in _NO_NUMBER_BEGINS and is_number(cell, decimal)}
-
-
-def _text_columns(
-    path: Path,
-    header: Sequence[str],
-    numbers: Sequence[int],
-    numeric: Sequence[int],
-    cells_of: Callable[[int], Iterator[str]],
-    decimal: str,
-) -> tuple[list[int], tuple[str, ...]]:
-    """The columns of texts without those that are empty and have no name, and a remark about these."""
-    others = sorted(set(range(len(header))).difference(numeric))
-    for column in others:
-        if column > 0:  # the first one may hold names
-            _require_no_thousands(path, header[column], column, zip(numbers, cells_of(column), strict=False), decimal)
-    if not numeric:
-        message = f"{path} has no column of numbers: measurements are needed, and a decimal comma must be said"
-        raise InputError(message)
-    empty = [column for column in others if not header[column] and not any(cells_of(column))]
-    remarks = (f"{len(empty)} empty column{'s' * (len(empty) > 1)}",) if empty else ()
-    return sorted(set(others).difference(empty)), remarks
-
-
-def _require_no_thousands(path: Path, name: str, column: int, cells: Iterable[tuple[int, str]], decimal: str) -> None:
-    """Refuse a column that would be one of numbers but for its thousands marks."""
-    marked = None
-    for number, cell in cells:
-        if has_thousands(cell, decimal):
-            marked = marked or (number, cell)
-        elif cell.lower() not in MISSING and not is_number(cell, decimal):
-            return
-    if marked is not None:
-        message = f"{path}, line {marked[0]}, column {column + 1} ({name!r}): {thousands_message(marked[1])}"
-        raise InputError(message)
 
 
 def has_thousands(cell: str, decimal: str = ".") -> bool:
@@ -242,47 +253,6 @@ def has_thousands(cell: str, decimal: str = ".") -> bool:
 def thousands_message(cell: str) -> str:
     """What to do about thousands marks."""
     return f"{cell!r} has thousands marks: write numbers without them"
-
-
-def _table(found: Collected, form: str, header: Sequence[str], remarks: tuple[str, ...]) -> RawTable:
-    first = found.numeric[0]
-    notes = tuple(
-        Note(header[column], tuple(texts), leading=column < first)
-        for column, texts in zip(found.textual, found.texts, strict=True)
-    )
-    return RawTable(
-        found.path,
-        form,
-        found.values(),
-        Axis(len(found.numbers), None, notes, found.numbers, "line"),
-        Axis(
-            len(found.numeric),
-            tuple(header[column] for column in found.numeric),
-            (),
-            [column + 1 for column in found.numeric],
-            "column",
-        ),
-        odd_cells=found.odd,
-        remarks=remarks,
-    )
-
-
-def _with_column_notes(table: RawTable) -> RawTable:
-    """Move the lines that are about the columns out of the numbers."""
-    about = _lines_about_columns(table)
-    if not about.size or about.size == table.rows.size:
-        return table
-    notes = []
-    for row in about.tolist():
-        heading = _heading(table, row) or table.rows.where(row)
-        texts = [
-            table.odd_cells.get((row, column)) or ("" if value != value else f"{value:.15g}")
-            for column, value in enumerate(table.values[row].tolist())
-        ]
-        notes.append(Note(heading, tuple(texts)))
-    kept = table.take_rows(np.setdiff1d(np.arange(table.rows.size), about))
-    columns = Axis(table.columns.size, table.columns.names, tuple(notes), table.columns.numbers, "column")
-    return replace(kept, columns=columns)
 
 
 def _heading(table: RawTable, row: int) -> str:

@@ -4,20 +4,20 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cobic.checks import require
 from cobic.errors import InputError
 from cobic.io.arrange import Arranged, arrange, is_statistic, require_usable
 from cobic.io.grid import is_number
-from cobic.io.raw import Note, RawTable
+from cobic.io.labels import LabelOptions
+from cobic.io.raw import Note, RawTable, Reading
 from cobic.io.read import as_dataset, read_raw
-from cobic.io.reading import Reading
-from cobic.io.wanted import LabelOptions
-from cobic.matrix import Floats
 
 _LABELS = ("labels", "labels_file", "labels_from_names")
 _MOST_CLASSES = 10  # more different texts are rather names, or remarks
@@ -31,49 +31,17 @@ _LOGGED = 40.0  # the logarithm to base 2 of the largest measurement of any inst
 
 
 @dataclass(frozen=True)
-class Values:
-    """The numbers of a table in a few words."""
-
-    smallest: float
-    largest: float
-    median: float
-    missing: int
-    infinite: int
-    negative: int
-    zero: int
-    whole: bool  # whether all are whole numbers
-
-    @property
-    def looks(self) -> str:
-        """What kind of measurements they look like."""
-        if self.largest <= _LOGGED and not self.whole:
-            return "standardised or log ratios" if self.negative and abs(self.median) < 1 else "logged"
-        if self.whole and not self.negative:
-            return "raw counts" if self.largest > 1 else "present or absent"
-        return "raw, not logged"
-
-
-@dataclass(frozen=True)
 class Overview:
     """What was understood of a file."""
 
     arranged: Arranged  # the table, samples in rows
-    values: Values  # its numbers
+    values: dict[str, Any]  # its numbers in a few words, under the names that `cobic inspect --json` has for them
     places: dict[str, str]  # where the first missing, infinite or unreadable cell is
+    repeated: dict[str, list[str]]  # names of samples, and of features, that occur more than once
     n_ties: int | None  # features whose largest class means tie; None where that cannot be computed
     guessed: bool  # whether the orientation is a guess
     # arguments of the command line that say where the classes are, given or proposed; empty if nobody knows
     labels: tuple[str, ...]
-
-    @property
-    def repeated_samples(self) -> list[str]:
-        """Sample names that occur more than once."""
-        return _repeated(self.arranged.sample_names)
-
-    @property
-    def repeated_features(self) -> list[str]:
-        """Feature names that occur more than once."""
-        return _repeated(self.arranged.feature_names)
 
     @property
     def class_sizes(self) -> dict[str, int]:
@@ -83,20 +51,20 @@ class Overview:
 
 def overview(reading: Reading) -> Overview:
     """Read a file and say what is in it; where nothing is said about classes, guess."""
-    if reading.backed:
-        message = f"{reading.path}: inspect reads the whole file: leave out --backed"
-        raise InputError(message)
+    require(not reading.backed, f"{reading.path}: inspect reads the whole file: leave out --backed")
     raw = read_raw(reading)
     options = LabelOptions.of(reading)
     labels, guessed = tuple(reading.arguments(*_LABELS)), False
-    if not options.wanted:
+    if not options.asked.says_classes:
         labels, side = _proposal(raw, reading)
         guessed = raw.samples_in is None and reading.features_in_rows is None
         if guessed:
             options = replace(options, asked=replace(reading, features_in_rows=side))
     arranged = arrange(raw, options)
     values = _values(arranged.table.values, len(arranged.table.odd_cells))
-    return Overview(arranged, values, _places(arranged), _ties(arranged), guessed, labels)
+    names = {"sample": Counter(arranged.sample_names), "feature": Counter(arranged.feature_names)}
+    repeated = {word: [name for name, times in counts.items() if times > 1] for word, counts in names.items()}
+    return Overview(arranged, values, _places(arranged), repeated, _ties(arranged), guessed, labels)
 
 
 def next_command(found: Overview, reading: Reading) -> str:
@@ -160,12 +128,11 @@ def _rank(note: Note) -> tuple[bool, bool, bool]:
 
 def _works(raw: RawTable, proposed: Reading) -> bool:
     """Try a proposal."""
-    try:
+    with suppress(InputError):
         arranged = arrange(raw, LabelOptions.of(proposed))
         require_usable(arranged)
-    except InputError:
-        return False
-    return arranged.y is not None and _are_classes(arranged.y.tolist())
+        return arranged.y is not None and _are_classes(arranged.y.tolist())
+    return False
 
 
 def _are_classes(texts: Sequence[str]) -> bool:
@@ -174,62 +141,61 @@ def _are_classes(texts: Sequence[str]) -> bool:
     return 2 <= len(sizes) <= _MOST_CLASSES and min(sizes.values()) >= 2 and all(texts)
 
 
-def _values(values: Any, n_odd: int) -> Values:
-    numbers, n_cells = _stored(values)
+def _values(values: Any, n_odd: int) -> dict[str, Any]:
+    """The numbers of a table in a few words; what a sparse matrix does not store is zero."""
+    numbers = np.asarray(values.tocsr().data if hasattr(values, "tocsr") else values.ravel(), dtype=np.float64)
     finite = numbers[np.isfinite(numbers)]
+    n_cells = int(values.shape[0]) * int(values.shape[1])
     n_absent = n_cells - numbers.size
     if n_absent:
         finite = np.append(finite, 0.0)
-    some = finite[:: max(1, finite.size // 1_000_000)]
-    if n_absent * 2 > n_cells:
-        some = np.zeros(1)
-    empty = finite.size == 0
-    return Values(
-        smallest=float("nan") if empty else float(finite.min()),
-        largest=float("nan") if empty else float(finite.max()),
-        median=float("nan") if empty else float(np.median(some)),
-        missing=int(np.isnan(numbers).sum()) - n_odd,
-        infinite=int(np.isinf(numbers).sum()),
-        negative=int((finite < 0).sum()),
-        zero=int((numbers == 0).sum()) + n_absent,
-        whole=bool((finite == np.round(finite)).all()),
-    )
+    some = np.zeros(1) if n_absent * 2 > n_cells else finite[:: max(1, finite.size // 1_000_000)]
+    smallest = largest = median = float("nan")
+    if finite.size:
+        smallest, largest, median = float(finite.min()), float(finite.max()), float(np.median(some))
+    whole, n_negative = bool((finite == np.round(finite)).all()), int((finite < 0).sum())
+    return {
+        "smallest": smallest,
+        "largest": largest,
+        "median": median,
+        "looks": _looks(largest, median, whole=whole, negative=n_negative > 0),
+        "whole": whole,
+        "negative": n_negative,
+        "zero": int((numbers == 0).sum()) + n_absent,
+        "missing": int(np.isnan(numbers).sum()) - n_odd,
+        "infinite": int(np.isinf(numbers).sum()),
+    }
 
 
-def _stored(values: Any) -> tuple[Floats, int]:
-    """The numbers that are stored, and the number of cells; what a sparse matrix does not store is zero."""
-    data = values.tocsr().data if hasattr(values, "tocsr") else values.ravel()
-    return np.asarray(data, dtype=np.float64), int(values.shape[0]) * int(values.shape[1])
+def _looks(largest: float, median: float, *, whole: bool, negative: bool) -> str:
+    """What kind of measurements numbers look like."""
+    if largest <= _LOGGED and not whole:
+        return "standardised or log ratios" if negative and abs(median) < 1 else "logged"
+    if whole and not negative:
+        return "raw counts" if largest > 1 else "present or absent"
+    return "raw, not logged"
 
 
 def _places(arranged: Arranged) -> dict[str, str]:
-    values = arranged.table.values
+    """Where the first cell of each kind is that is no number."""
+    values, odd = arranged.table.values, arranged.table.odd_cells
     cells = values.tocoo() if hasattr(values, "tocoo") else None
     found = {}
     for kind, test in (("missing", np.isnan), ("infinite", np.isinf)):
-        bad = np.flatnonzero(test(values if cells is None else cells.data))
-        places = (
-            divmod(at, values.shape[1]) if cells is None else (int(cells.row[at]), int(cells.col[at]))
-            for at in bad.tolist()
-        )
-        first = next((place for place in places if place not in arranged.table.odd_cells), None)
+        if cells is None:
+            rows, columns = np.nonzero(test(values))
+        else:
+            rows, columns = cells.row[test(cells.data)], cells.col[test(cells.data)]
+        first = next((place for place in zip(rows.tolist(), columns.tolist(), strict=True) if place not in odd), None)
         if first is not None:
             found[kind] = arranged.place(*first).removeprefix(f"{arranged.table.path}, ")
-    if arranged.table.odd_cells:
-        cell = min(arranged.table.odd_cells)
-        place = arranged.place(*cell).removeprefix(f"{arranged.table.path}, ")
-        found["not a number"] = f"{place}: {arranged.table.odd_cells[cell][:40]!r}"
+    if odd:
+        place = arranged.place(*min(odd)).removeprefix(f"{arranged.table.path}, ")
+        found["not a number"] = f"{place}: {odd[min(odd)][:40]!r}"
     return found
 
 
 def _ties(arranged: Arranged) -> int | None:
-    if arranged.y is None:
-        return None
-    try:
-        return as_dataset(arranged).problem().n_ties
-    except InputError:  # said elsewhere: missing values, names, or classes
-        return None
-
-
-def _repeated(names: Sequence[str]) -> list[str]:
-    return [name for name, times in Counter(names).items() if times > 1]
+    with suppress(InputError):  # said elsewhere: missing values, names, or classes
+        return None if arranged.y is None else as_dataset(arranged).problem().n_ties
+    return None

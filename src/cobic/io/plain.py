@@ -8,7 +8,6 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,17 +24,13 @@ _MINUS_ZERO = re.compile(rb"-0+(?![\d.])")  # as a whole number it would lose it
 _TAKEN_FOR_MISSING = str(np.iinfo(np.int64).min).encode()  # by pandas, among whole numbers
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Lines cut into columns: numbers, lines × columns, and the texts of the other columns, also each text once."""
+def plain_columns(
+    text: bytes, delimiter: str, width: int, numeric: Sequence[int], decimal: str
+) -> tuple[Floats, dict[int, list[str]]] | None:
+    """Whole lines, in UTF-8, as numbers, lines × columns, and the texts of the other columns.
 
-    values: Floats
-    texts: dict[int, list[str]]
-    different: dict[int, set[str]]
-
-
-def plain_columns(text: bytes, delimiter: str, width: int, numeric: Sequence[int], decimal: str) -> Columns | None:
-    """Whole lines, in UTF-8, as columns; None where one is no row, or a cell of a numeric column no number."""
+    None where a line is no row, or a cell of a numeric column no number.
+    """
     n_lines = text.count(b"\n") + (not text.endswith(b"\n"))
     if b"\0" in text or _TAKEN_FOR_MISSING in text or (b"\r" in text and text.count(b"\r") != text.count(b"\r\n")):
         return None
@@ -56,14 +51,12 @@ def plain_columns(text: bytes, delimiter: str, width: int, numeric: Sequence[int
     values = np.empty((n_lines, len(numeric)))
     for to, at in enumerate(numeric):
         values[:, to] = columns[at]
-    texts = {at: columns[at].tolist() for at in others}
-    different = {at: set(texts[at]) for at in others}
+    texts = {}
     for at in others:
-        stripped = set(map(str.strip, different[at]))
-        if stripped != different[at]:
-            texts[at] = list(map(str.strip, texts[at]))
-            different[at] = stripped
-    return Columns(values, texts, different)
+        cells = columns[at].tolist()
+        stripped = {cell: cell.strip() for cell in set(cells)}
+        texts[at] = [stripped[cell] for cell in cells]
+    return values, texts
 
 
 def _cut(text: bytes, delimiter: str, decimal: str, **options: Any) -> list[NDArray[Any]]:

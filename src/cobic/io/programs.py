@@ -30,7 +30,8 @@ def lp_text(program: LinearProgram, names: ProgramNames, comments: Sequence[str]
         for suffix, relation in _relations(program, row):
             lines += _expression(name + suffix, entries.columns[mine], entries.values[mine], names, relation)
     lines.append("Bounds")
-    lines += [f" {_bounds(program, column, name)}" for column, name in enumerate(names.columns)]
+    for name, lower, upper in zip(names.columns, program.lower.tolist(), program.upper.tolist(), strict=True):
+        lines.append(f" {lower!r} <= {name} <= {upper!r}" if np.isfinite(upper) else f" {name} >= {lower!r}")
     if program.integer is not None:
         whole = [name for name, integer in zip(names.columns, program.integer, strict=True) if integer]
         lines += ["Generals", *(f" {name}" for name in whole)]
@@ -68,11 +69,6 @@ def _expression(name: str, columns: Integers, values: Floats, names: ProgramName
     return [line.rstrip() for line in lines]
 
 
-def _bounds(program: LinearProgram, column: int, name: str) -> str:
-    lower, upper = float(program.lower[column]), float(program.upper[column])
-    return f"{lower!r} <= {name} <= {upper!r}" if np.isfinite(upper) else f"{name} >= {lower!r}"
-
-
 def mps_text(program: LinearProgram, names: ProgramNames, comments: Sequence[str]) -> str:
     """Write a program in free MPS format, which every solver reads."""
     lines = [*_commented("* ", comments), "NAME cobic", "OBJSENSE", "    MAX", "ROWS", " N  obj"]
@@ -87,10 +83,9 @@ def mps_text(program: LinearProgram, names: ProgramNames, comments: Sequence[str
         lines.append("RANGES")
         lines += [f"    RNG  {name}  {float(width)!r}" for name, width in zip(names.rows, ranges, strict=True) if width]
     lines.append("BOUNDS")
-    for column, name in enumerate(names.columns):
-        lines.append(f" LO BND  {name}  {float(program.lower[column])!r}")
-        if np.isfinite(program.upper[column]):
-            lines.append(f" UP BND  {name}  {float(program.upper[column])!r}")
+    for name, least, most in zip(names.columns, program.lower.tolist(), program.upper.tolist(), strict=True):
+        lines.append(f" LO BND  {name}  {least!r}")
+        lines += [f" UP BND  {name}  {most!r}"] if np.isfinite(most) else []
     return "\n".join([*lines, "ENDATA"]) + "\n"
 
 
@@ -111,20 +106,8 @@ def _mps_columns(program: LinearProgram, names: ProgramNames) -> Iterator[str]:
 
 
 def readable(names: Sequence[str]) -> list[str]:
-    """Turn names into ones that mean nothing but themselves in a file, all different.
+    """Turn names, which begin with a letter, into ones that mean nothing but themselves in a file, all different.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Any names; what they begin with must be a letter.
-
-    Returns
-    -------
-    list of str
-        Letters, digits and single underscores; a number at the end tells apart what would be the same.
-
-    Examples
-    --------
     >>> readable(["x_HLA-A", "x_HLA A", "x_B"])
     ['x_HLA_A', 'x_HLA_A_2', 'x_B']
     """

@@ -1,18 +1,18 @@
 """R data: data frames and matrices of .rda, .RData and .rds files. Nothing in them is executed."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cobic.errors import InputError
+from cobic.checks import require
 from cobic.io.arrays import from_arrays
 from cobic.io.columnar import from_frame
-from cobic.io.raw import Format, RawTable, as_text
-from cobic.io.reading import Reading
-from cobic.io.source import MOST_CELLS, all_bytes, ending_of, foreign, needed
+from cobic.io.raw import Format, RawTable, Reading, as_text
+from cobic.io.source import MOST_CELLS, ending_of, foreign, needed, open_bytes
 
 _Names = tuple[tuple[str, ...] | None, tuple[str, ...] | None]
 
@@ -20,17 +20,20 @@ _Names = tuple[tuple[str, ...] | None, tuple[str, ...] | None]
 def read_r(path: Path, options: Reading) -> RawTable:
     """Read a data frame or matrix; vectors of the same length beside it may hold classes and names."""
     rdata = needed("rdata", "r")
-    raw = all_bytes(path)
+    with open_bytes(path) as stream:
+        raw = stream.read()
     with foreign(path, "an R file"):
         parsed = rdata.parser.parse_data(raw, altrep_constructor_dict=_bounded_altreps(path, rdata.parser))
         objects = rdata.conversion.convert(parsed)
         things = _flat(objects if isinstance(objects, Mapping) else {"object": objects})
         frames = {name: thing for name, thing in things.items() if isinstance(thing, pd.DataFrame)}
-        if options.part in frames or (options.part is None and len(frames) == 1 and not _matrices(things)):
-            return from_frame(path, "R data", frames[options.part or next(iter(frames))])
-        if options.part is None and len(frames) + len(_matrices(things)) > 1:
-            message = f"{path} holds {', '.join([*frames, *_matrices(things)][:8])}: say which with --part"
-            raise InputError(message)
+        matrices = [name for name, thing in things.items() if getattr(thing, "ndim", 0) == 2 and name not in frames]
+        tables = [*frames, *matrices]
+        message = f"{path} holds {', '.join(tables[:8])}: say which with --part"
+        require(options.part is not None or len(tables) <= 1, message)
+        chosen = next(iter(tables), None) if options.part is None else options.part
+        if chosen in frames:
+            return from_frame(path, "R data", frames[chosen])
         arrays, names = _arrays(things)
         return from_arrays(path, "R data", arrays, options.part, names)
 
@@ -46,17 +49,13 @@ R = Format(read_r, ("rda", "rdata", "rds"), _BEGINS, recognises=_is_old_rds, par
 def _bounded_altreps(path: Path, parser: Any) -> dict[bytes, Any]:
     """Compact sequences such as 1:1000000000 are a few bytes in the file; they must not fill the memory."""
 
-    def bounded(construct: Any) -> Any:
-        def constructed(state: Any) -> Any:
-            if np.max(np.abs(np.asarray(state.value, dtype=np.float64))) > MOST_CELLS:
-                message = f"{path} holds a sequence that does not fit into memory"
-                raise InputError(message)
-            return construct(state)
-
-        return constructed
+    def bounded(construct: Any, state: Any) -> Any:
+        too_long = np.max(np.abs(np.asarray(state.value, dtype=np.float64))) > MOST_CELLS
+        require(not too_long, f"{path} holds a sequence that does not fit into memory")
+        return construct(state)
 
     known = dict(parser.DEFAULT_ALTREP_MAP)
-    return known | {name: bounded(known[name]) for name in known if name.startswith(b"compact")}
+    return known | {name: partial(bounded, known[name]) for name in known if name.startswith(b"compact")}
 
 
 def _flat(objects: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,11 +69,6 @@ def _flat(objects: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _matrices(things: Mapping[str, Any]) -> list[str]:
-    others = {name: thing for name, thing in things.items() if not isinstance(thing, pd.DataFrame)}
-    return [name for name, thing in others.items() if getattr(thing, "ndim", 0) == 2]
-
-
 def _arrays(things: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, _Names]]:
     """Arrays, and the names of rows and columns of those that have them."""
     arrays: dict[str, Any] = {}
@@ -86,8 +80,7 @@ def _arrays(things: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, _Names
         if array.dtype.kind == "O":
             array = np.array([as_text(each) for each in array.ravel().tolist()], dtype=str).reshape(array.shape)
         arrays[name] = array
-        coordinates = getattr(thing, "coords", None)
-        if array.ndim == 2 and coordinates is not None:
+        if array.ndim == 2 and getattr(thing, "coords", None) is not None:
             rows, columns = (_coordinate(thing, dimension) for dimension in thing.dims)
             names[name] = (rows, columns)
     return arrays, names

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from cobic.checks import require
 from cobic.errors import InputError
 from cobic.io.arrange import Arranged, arrange, require_shared_classes, require_usable
 from cobic.io.formats import format_of
 from cobic.io.grid import has_thousands, thousands_message
-from cobic.io.raw import RawTable
-from cobic.io.reading import Reading
+from cobic.io.labels import LabelOptions
+from cobic.io.raw import RawTable, Reading
 from cobic.io.sizes import held_as
-from cobic.io.wanted import LabelOptions
 from cobic.matrix import as_matrix, stays_where_it_is
 from cobic.problem.dataset import Dataset
 
@@ -95,21 +95,7 @@ def read(
     >>> data.X.shape, data.y.tolist(), data.layout
     ((3, 2), ['Tumor', 'Tumor', 'Normal'], 'features in rows')
     """
-    asked = Reading(
-        Path(path),
-        labels,
-        None if labels_file is None else Path(labels_file),
-        labels_from_names,
-        features_in_rows,
-        ids,
-        tuple(drop),
-        part,
-        header_row,
-        decimal,
-        encoding,
-        backed,
-    )
-    return read_data(asked)
+    return read_data(Reading(**locals()))  # it has the same parts by the same names
 
 
 def read_data(asked: Reading, features: tuple[str, ...] | None = None) -> Dataset:
@@ -126,12 +112,10 @@ def read_raw(asked: Reading) -> RawTable:
     path = asked.path
     try:
         form = format_of(path)
-        if asked.part is not None and not form.parts:
-            message = f"{path} has no parts, and --part (or --sheet) is {asked.part!r}: leave it out"
-            raise InputError(message)
-        if asked.backed and not form.backed:
-            message = f"{path} can only be read as a whole: leave out --backed, or save it as h5ad, Zarr or npy"
-            raise InputError(message)
+        message = f"{path} has no parts, and --part (or --sheet) is {asked.part!r}: leave it out"
+        require(asked.part is None or form.parts, message)
+        message = f"{path} can only be read as a whole: leave out --backed, or save it as h5ad, Zarr or npy"
+        require(form.backed or not asked.backed, message)
         return form.read(path, asked)
     except MemoryError:
         message = (
@@ -144,23 +128,21 @@ def read_raw(asked: Reading) -> RawTable:
 def as_dataset(arranged: Arranged) -> Dataset:
     """Make a data set of what was understood; refuse what is missing or not a number."""
     require_usable(arranged)
-    X = arranged.table.values
+    path, X = arranged.table.path, arranged.table.values
     if stays_where_it_is(X):
         X = as_matrix(X)
     elif not hasattr(X, "tocsr"):
         X = np.asarray(X, dtype=held_as(X.dtype))
     elif X.format not in ("csr", "csc"):
         X = X.tocsr()
-    if 0 in X.shape:
-        message = f"{arranged.table.path} has {X.shape[0]} samples and zero features: there is nothing to select from"
-        raise InputError(message)
+    require(0 not in X.shape, f"{path} has {X.shape[0]} samples and zero features: there is nothing to select from")
     _require_finite(arranged, X)
     return Dataset(
         X,
         arranged.y,
         arranged.feature_names,
         arranged.sample_names,
-        str(arranged.table.path),
+        str(path),
         arranged.feature_descriptions,
         layout=f"{'features' if arranged.features_in_rows else 'samples'} in rows",
         set_aside=arranged.set_aside,
@@ -177,9 +159,8 @@ def _require_finite(arranged: Arranged, X: object) -> None:
     if text is not None:
         comma = "say --decimal , if it is a decimal comma, or " if re.fullmatch(r"[-+]?\d*,\d+", text) else ""
         marks = f"; {thousands_message(text)}" if has_thousands(text) else ""
-        message = (
-            f"{place}: {text[:80]!r} is not a number; {comma}correct it, or leave the column out with --drop{marks}"
-        )
+        cure = f"{comma}correct it, or leave the column out with --drop{marks}"
+        message = f"{place}: {text[:80]!r} is not a number; {cure}"
     elif value != value:
         message = f"{place}: missing value; impute it first (sklearn.impute.SimpleImputer, say), or drop the feature"
     else:

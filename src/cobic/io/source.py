@@ -9,11 +9,12 @@ import lzma
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from cobic.checks import require
 from cobic.errors import InputError
 
 LONGEST_LINE = 1 << 26  # characters: a few million numbers
@@ -23,15 +24,20 @@ MOST_CELLS = 1 << 28  # 2 GiB of numbers; larger data belong into a sparse forma
 _ALWAYS_UNPACKED = 1 << 26  # bytes, 64 MB, that fill no memory
 _MOST_EXPANSION = 200  # measurements as text shrink to a fifth or a tenth, hardly ever to less than a hundredth
 
+PACKED_ENDINGS = (".gz", ".bz2", ".xz", ".zst")
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}
+
+
+def unpacked_name(name: str) -> str:
+    """The name of a file without the endings of what is packed."""
+    for packed in PACKED_ENDINGS:
+        name = name.removesuffix(packed)
+    return name
 
 
 def ending_of(path: Path) -> str:
     """The ending of a name in lower case, whether it is packed or not."""
-    name = path.name.lower()
-    for packed in (".gz", ".bz2", ".xz", ".zst"):
-        name = name.removesuffix(packed)
-    return name.rpartition(".")[2]
+    return unpacked_name(path.name.lower()).rpartition(".")[2]
 
 
 def zip_names(path: Path) -> list[str]:
@@ -52,12 +58,6 @@ def open_bytes(path: Path) -> IO[bytes]:
         return io.BufferedReader(_Unpacked(path))
 
 
-def all_bytes(path: Path) -> bytes:
-    """Everything in a file, unpacked."""
-    with open_bytes(path) as stream:
-        return stream.read()
-
-
 class _Unpacked(io.RawIOBase):
     """The unpacked bytes of a file, counted."""
 
@@ -66,8 +66,7 @@ class _Unpacked(io.RawIOBase):
         self._file = path.open("rb")
         start = self._file.read(6)
         self._file.seek(0)
-        packed = [name for magic, name in _PACKED.items() if start.startswith(magic)]
-        self._name = packed[0] if packed else None
+        self._name = next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
         self._stream = _unpacking(self._name, self._file)
         self._left = max(_ALWAYS_UNPACKED, _MOST_EXPANSION * path.stat().st_size)
 
@@ -80,11 +79,8 @@ class _Unpacked(io.RawIOBase):
         if self._name is not None:
             self._left -= len(data)
         if self._left < 0:
-            message = (
-                f"{self._path} unpacks to more than {_MOST_EXPANSION} times its size, as no measurements do: "
-                "if it is good, unpack it first"
-            )
-            raise InputError(message)
+            message = f"{self._path} unpacks to more than {_MOST_EXPANSION} times its size, as no measurements do"
+            raise InputError(message + ": if it is good, unpack it first")
         buffer[: len(data)] = data
         return len(data)
 
@@ -94,20 +90,16 @@ class _Unpacked(io.RawIOBase):
 
 
 def _unpacking(name: str | None, file: IO[bytes]) -> Any:
-    if name == "gzip":
-        return gzip.GzipFile(fileobj=file)
-    if name == "bzip2":
-        return bz2.BZ2File(file)
-    if name == "xz":
-        return lzma.LZMAFile(file)
     if name == "zstandard":
         return needed("zstandard", "zstd").ZstdDecompressor().stream_reader(file, read_across_frames=True)
-    return file
+    openers: dict[str | None, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
+    return openers[name](file) if name in openers else file
 
 
 @contextmanager
 def readable(path: Path, packed: str | None = None) -> Iterator[None]:
     """Turn what the operating system and the unpackers complain about into one line."""
+    damaged = f"{path} is not a whole {packed} file: it seems cut short or damaged"
     try:
         yield
         return
@@ -116,11 +108,10 @@ def readable(path: Path, packed: str | None = None) -> Iterator[None]:
     except FileNotFoundError:
         message = f"there is no file {path}"
     except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError):
-        message = f"{path} is not a whole {packed} file: it seems cut short or damaged"
+        message = damaged
     except OSError as error:
-        message = f"cannot read {path}: {error.strerror or error}"
-        if packed is not None and error.errno is None:
-            message = f"{path} is not a whole {packed} file: it seems cut short or damaged"
+        cut_short = packed is not None and error.errno is None
+        message = damaged if cut_short else f"cannot read {path}: {error.strerror or error}"
     except Exception as error:
         if packed != "zstandard":
             raise
@@ -227,13 +218,18 @@ def cells_of(path: Path, lines: Iterator[str], delimiter: str, first: int = 1) -
 
 def require_unpacked(path: Path, size: int) -> None:
     """Refuse a file that says it unpacks to far more than it holds."""
-    if size > max(_ALWAYS_UNPACKED, _MOST_EXPANSION * path.stat().st_size):
-        message = f"{path} unpacks to {size} bytes, more than {_MOST_EXPANSION} times its size, as no measurements do"
-        raise InputError(message)
+    message = f"{path} unpacks to {size} bytes, more than {_MOST_EXPANSION} times its size, as no measurements do"
+    require(size <= max(_ALWAYS_UNPACKED, _MOST_EXPANSION * path.stat().st_size), message)
 
 
 def require_cells(path: Path, n_rows: int, n_columns: int) -> None:
     """Refuse a dense table that does not fit into memory for certain."""
-    if n_rows * n_columns > MOST_CELLS:
-        message = f"{path} has {n_rows} × {n_columns} cells: use a sparse format such as h5ad for so large a table"
+    message = f"{path} has {n_rows} × {n_columns} cells: use a sparse format such as h5ad for so large a table"
+    require(n_rows * n_columns <= MOST_CELLS, message)
+
+
+def require_width(path: Path, number: int, cells: Sequence[str], width: int, whose: str = "the first line has") -> None:
+    """Refuse a line that has not as many cells as it should."""
+    if len(cells) != width:
+        message = f"{path}, line {number}: {len(cells)} cells where {whose} {width}"
         raise InputError(message)

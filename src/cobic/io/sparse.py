@@ -1,4 +1,4 @@
-"""Sparse matrices out of their parts, checked before anything trusts them."""
+"""Sparse matrices out of their parts; nothing else here knows scipy's."""
 
 from pathlib import Path
 from typing import Any
@@ -6,22 +6,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from cobic.errors import InputError
+from cobic.checks import require
 
 
 def sparse_matrix(path: Path, form: str, data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
     """A csr or csc matrix; its indices are checked, since the libraries below do not."""
-    if form not in ("csr", "csc"):
-        message = f"{path} holds a sparse matrix of kind {form!r}: csr and csc are known"
-        raise InputError(message)
-    size = tuple(int(number) for number in shape)
-    if len(size) != 2 or min(size) < 0:
-        message = f"{path} holds a sparse matrix of shape {size}: two dimensions are needed"
-        raise InputError(message)
+    require(form in ("csr", "csc"), f"{path} holds a sparse matrix of kind {form!r}: csr and csc are known")
+    size: Any = tuple(int(number) for number in shape)
+    message = f"{path} holds a sparse matrix of shape {size}: two dimensions are needed"
+    require(len(size) == 2 and min(size) >= 0, message)
     data = np.asarray(data)
-    if data.dtype.kind not in "biuf":
-        message = f"{path} holds a sparse matrix of {data.dtype}, not of real numbers"
-        raise InputError(message)
+    require(data.dtype.kind in "biuf", f"{path} holds a sparse matrix of {data.dtype}, not of real numbers")
     kind = sp.csr_matrix if form == "csr" else sp.csc_matrix
     matrix = kind((data if data.dtype.kind == "f" else data.astype(np.float64), indices, indptr), shape=size)
     matrix.check_format(full_check=True)

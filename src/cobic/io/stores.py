@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from cobic.errors import InputError
+from cobic.checks import require
 from cobic.io.annotated import read_annotated
 from cobic.io.arrays import from_arrays
-from cobic.io.raw import Format, RawTable
-from cobic.io.reading import Reading
+from cobic.io.raw import Format, RawTable, Reading
 from cobic.io.sizes import Stored, dense_size, sparse_size
 from cobic.io.source import foreign, needed, require_cells
 from cobic.matrix import StoredArray
@@ -29,14 +28,14 @@ def read_zarr(path: Path, options: Reading) -> RawTable:
     zarr = needed("zarr", "zarr")
     with foreign(path, "a Zarr store"):
         store = zarr.open(str(path), mode="r")
-        if hasattr(store, "shape"):
-            return from_arrays(path, "zarr", {"matrix": _array(path, store, options)}, options.part)
-        if "obs" in store and "var" in store:
+        whole = hasattr(store, "shape")
+        if not whole and "obs" in store and "var" in store:
             return read_annotated(path, store, options, "zarr")
-        nodes = dict(store.arrays())
-        tables = {name: _array(path, node, options) for name, node in nodes.items() if len(node.shape) == 2}
-        notes = {name: np.asarray(node[:]) for name, node in nodes.items() if len(node.shape) == 1}
-        return from_arrays(path, "zarr", tables | notes, options.part)
+        nodes = {"matrix": store} if whole else dict(store.arrays())
+        dimensions = len(store.shape) if whole else 2
+        require(dimensions == 2, f"{path} holds an array with {dimensions} dimensions, not 2")
+        arrays = {name: _array(path, node, options) for name, node in nodes.items() if len(node.shape) in (1, 2)}
+        return from_arrays(path, "zarr", arrays, options.part)
 
 
 def _zarr_size(path: Path) -> Stored | None:
@@ -69,10 +68,8 @@ ZARR = Format(read_zarr, ("zarr",), parts=True, backed=True, size=_zarr_size)
 
 
 def _array(path: Path, node: Any, options: Reading) -> Any:
-    if len(node.shape) != 2:
-        message = f"{path} holds an array with {len(node.shape)} dimensions, not 2"
-        raise InputError(message)
-    if options.backed:
-        return StoredArray(node, f"in {path}")
-    require_cells(path, *node.shape)
+    if len(node.shape) == 2:
+        if options.backed:
+            return StoredArray(node, f"in {path}")
+        require_cells(path, *node.shape)
     return np.asarray(node[:])

@@ -15,7 +15,7 @@ from cobic.methods import bilevel_vns, certified, fixed_point, milp, sequential_
 from cobic.methods.memory import warn_if_too_large
 from cobic.problem import Problem
 from cobic.search.budget import Budget, OnProgress
-from cobic.search.judge import Outcome, judge
+from cobic.search.judge import Outcome, judged
 from cobic.search.result import Result
 
 DEFAULT_METHOD = "certified"
@@ -110,15 +110,12 @@ def solve(
         raise InputError(message)
     rng = np.random.default_rng(require_whole("seed", seed, 0))
     with Budget(time_limit, on_progress, problem.n_selectable) as budget, fitting_threads(problem.matrix.shape):
-        empty = class_without_features(problem)
-        outcome = chosen.solve(problem, budget, rng, **options) if empty is None else _nothing(problem, empty)
-    return judge(problem, method, outcome, budget)
-
-
-def class_without_features(problem: Problem) -> str | None:
-    """The first class that no feature may be selected of."""
-    empty = np.flatnonzero(problem.feature_class_sizes == 0)
-    return str(problem.classes[empty[0]]) if empty.size else None
+        if problem.feature_class_sizes.all():
+            outcome = chosen.solve(problem, budget, rng, **options)
+        else:  # a class that has no features cannot be read back
+            nothing = np.zeros(problem.n_features, dtype=np.bool_)
+            outcome = Outcome(nothing, upper_bound=0, certificate=make_certificate(problem, None, 0, [], []))
+    return _judge(problem, method, outcome, budget)
 
 
 def find_method(name: str, options: Iterable[str] = ()) -> Method:
@@ -147,7 +144,21 @@ def require_bearable(problem: Problem) -> None:
         raise InputError(message)
 
 
-def _nothing(problem: Problem, cls: str) -> Outcome:
-    nothing = np.zeros(problem.n_features, dtype=np.bool_)
-    reason = f"no feature has its largest mean in class {cls}, so no selection is consistent"
-    return Outcome(nothing, upper_bound=0, reason=reason, certificate=make_certificate(problem, None, 0, [], []))
+def _judge(problem: Problem, method: str, outcome: Outcome, budget: Budget) -> Result:
+    """An outcome as a result; a method without a bound of its own has the trivial one."""
+    bound = problem.n_selectable if outcome.upper_bound is None else outcome.upper_bound
+    return judged(
+        problem,
+        outcome.support,
+        bound,
+        float(bound) if outcome.objective_bound is None else outcome.objective_bound,
+        left_open_by=outcome.left_open_by,
+        reason=outcome.reason,
+        method=method,
+        seconds=budget.elapsed,
+        lps=budget.lps,
+        history=tuple(budget.history),
+        runs=outcome.runs,
+        stopped_by=budget.stopped_by,
+        certificate=outcome.certificate,
+    )

@@ -30,6 +30,7 @@ from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
 from cobic.search.judge import Outcome
 from cobic.search.repair import climb, climb_in_batches, grow, is_large, raise_margin, repair
+from cobic.search.result import LeftOpenBy
 
 
 def solve(
@@ -95,21 +96,17 @@ def solve(
     search.run(beginning)
     if incumbent.support is not None and not is_large(problem):
         incumbent.offer(raise_margin(problem, incumbent.support, budget))
-    reason, bound = _why(search.standing), search.standing.upper_bound
-    return Outcome(incumbent.selection, bound, reason=reason, certificate=search.certificate())
+    why, bound = _left_open_by(search.standing), search.standing.upper_bound
+    return Outcome(incumbent.selection, bound, left_open_by=why, certificate=search.certificate())
 
 
-def _why(standing: Standing) -> str:
-    """Why a search ended before selection and bound met; nothing if they did, or a limit ended it."""
-    missing = standing.upper_bound - standing.n_selected
-    if standing.budget.stopped_by is not None or not standing.has_selection or missing == 0:
-        return ""
-    most = f"at most {missing} more feature{'s' if missing > 1 else ''} would be possible"
+def _left_open_by(standing: Standing) -> LeftOpenBy | None:
+    """What ended a search before selection and bound met; None if they did, or it was cut short."""
+    if standing.budget.stopped_by is not None or standing.upper_bound == standing.n_selected:
+        return None
     if standing.is_close_enough:
-        return f"consistent; {most}, which is close enough (target_gap=0 goes on)"
-    if standing.is_stuck():
-        return f"consistent; {most}, and more effort has brought nothing for long (target_gap=0 goes on)"
-    return f"consistent; {most}, and the linear programs that were allowed are spent (raise max_programs)"
+        return "target gap"
+    return "patience" if standing.is_stuck() else "max_programs"
 
 
 def _start_from(problem: Problem, budget: Budget, incumbent: Incumbent, start: Sequence[Bools], moves: int) -> Bools:
@@ -134,7 +131,10 @@ def _solve_soft(
     search = SoftSearch(problem, budget, incumbent, max_programs, target_gap, effort)
     search.run()
     bound = search.objective_bound
-    return Outcome(incumbent.selection, problem.n_selectable, bound, certificate=search.certificate())
+    why: LeftOpenBy | None = None
+    if budget.stopped_by is None and bound > incumbent.objective:
+        why = "target gap" if bound - incumbent.objective <= target_gap else "max_programs"
+    return Outcome(incumbent.selection, problem.n_selectable, bound, left_open_by=why, certificate=search.certificate())
 
 
 def _consistent(problem: Problem, budget: Budget, effort: Effort) -> list[Bools]:

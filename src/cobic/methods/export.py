@@ -9,7 +9,7 @@ from cobic.checks import is_whole, require_choice
 from cobic.errors import InputError
 from cobic.io.programs import lp_text, mps_text, readable
 from cobic.matrix import Floats, Integers
-from cobic.methods import class_without_features, require_bearable, solve
+from cobic.methods import require_bearable, solve
 from cobic.methods.linearisation import CountRange, Linearisation
 from cobic.methods.relaxation import Relaxation, shares_of
 from cobic.problem import Problem
@@ -66,9 +66,10 @@ def export_model(
     """
     require_choice("model", model, get_args(ModelKind))
     require_choice("format", format, get_args(FileFormat))
-    empty = class_without_features(problem)
-    if empty is not None:
-        message = f"no feature has its largest mean in class {empty}: no selection is consistent, there is no model"
+    empty = np.flatnonzero(problem.feature_class_sizes == 0)
+    if empty.size:
+        cls = problem.classes[empty[0]]
+        message = f"no feature has its largest mean in class {cls}: no selection is consistent, there is no model"
         raise InputError(message)
     require_bearable(problem)
     if model == "inner":

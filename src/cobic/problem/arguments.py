@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cobic.errors import InputError
-from cobic.matrix import Bools, Floats, Matrix
+from cobic.matrix import Floats, Matrix
 
 Names = tuple[str, ...] | None
 
@@ -33,9 +33,7 @@ def margin_vector(name: str, value: ArrayLike, least: float, n_samples: int) -> 
 
 def names_along(name: str, given: Sequence[str] | None, X: Any, axis: str, size: int) -> Names:
     """Names along an axis of the data: those given, or those of a data frame."""
-    if given is None and isinstance(X, Matrix):
-        return None
-    names = given if given is not None else frame_names(X, axis)
+    names = frame_names(X, axis) if given is None else given
     if names is None:
         return None
     if len(names) != size:
@@ -46,7 +44,7 @@ def names_along(name: str, given: Sequence[str] | None, X: Any, axis: str, size:
 
 def frame_names(X: Any, axis: str) -> Sequence[Any] | None:
     """Names along an axis ("columns" or "index") of a data frame; None if it has none but a running number."""
-    names = getattr(X, axis, None) if hasattr(X, "columns") else None
+    names = getattr(X, axis, None) if hasattr(X, "columns") and not isinstance(X, Matrix) else None
     if names is None or type(names).__name__ == "RangeIndex":
         return None
     return list(names)
@@ -57,28 +55,13 @@ def require_finite(matrix: Matrix, sample_names: Names, feature_names: Names) ->
     bad = matrix.first_not_finite()
     if bad is None:
         return
-    row, column, value = bad
-    what = "a missing value (NaN)" if np.isnan(value) else "an infinite value"
-    sample = f"{row}" + (f" ({sample_names[row]!r})" if sample_names is not None else "")
-    feature = f"{column}" + (f" ({feature_names[column]!r})" if feature_names is not None else "")
+    what = "a missing value (NaN)" if np.isnan(bad[2]) else "an infinite value"
+    sample, feature = (
+        f"{place}" if names is None else f"{place} ({names[place]!r})"
+        for place, names in zip(bad[:2], (sample_names, feature_names), strict=True)
+    )
     message = (
         f"X has {what} at sample {sample}, feature {feature}: impute it first, for example with "
         "sklearn.impute.SimpleImputer, or leave the feature out"
     )
     raise InputError(message)
-
-
-def feature_mask(support: ArrayLike, n_features: int) -> Bools:
-    """A selection as a boolean mask over the features."""
-    try:
-        mask = np.asarray(support)
-    except ValueError:
-        message = "the selection is a list of lists of different lengths: give one entry per feature"
-        raise InputError(message) from None
-    if mask.shape != (n_features,):
-        message = f"the selection has shape {mask.shape}, not ({n_features},): one entry per feature"
-        raise InputError(message)
-    if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
-        message = "the selection must be a mask of true/false (or 0/1) values, one per feature"
-        raise InputError(message)
-    return mask.astype(np.bool_, copy=False)

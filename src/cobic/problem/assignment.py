@@ -1,6 +1,6 @@
 """The class that each feature belongs to: the one in whose samples it has the largest mean, decided exactly."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -11,18 +11,14 @@ from cobic.problem.exact import EPS, TINY, exact_sum, signed_float
 _EXACT_BLOCK = 1024  # features that are read at once where rationals must decide: as many as fit into a cache
 
 
-@dataclass(frozen=True, eq=False)
-class Assignment:
-    """Classes of features, and how clear they are."""
+def assign_features(
+    matrix: Matrix, labels: Integers, class_sizes: Integers, *, leave_out_ties: bool
+) -> tuple[Integers, Floats, Floats, int]:
+    """Put every feature into the class where its mean is largest.
 
-    feature_classes: Integers  # (m,), -1 for a tied feature that is left out
-    class_means: Floats  # (k, m)
-    leads: Floats  # (m,), by how much the largest class mean exceeds the second
-    n_ties: int
-
-
-def assign_features(matrix: Matrix, labels: Integers, class_sizes: Integers, *, leave_out_ties: bool) -> Assignment:
-    """Put every feature into the class where its mean is largest."""
+    Returned are the class of each feature (-1 for a tied one that is left out), the class means (k, m), by how much the
+    largest mean of each feature exceeds the second, and the number of ties.
+    """
     peaks = matrix.peaks()[1]
     member = np.zeros((labels.size, class_sizes.size))
     member[np.arange(labels.size), labels] = 1.0
@@ -32,22 +28,21 @@ def assign_features(matrix: Matrix, labels: Integers, class_sizes: Integers, *, 
         leads: Floats = ordered[:, -1] - ordered[:, -2]
     feature_classes = means.argmax(axis=1)
     tied = peaks == 0
-    for feature, exact in _exact_class_means(matrix, labels, class_sizes, _unsure(leads, peaks, labels.size)):
-        best, second = sorted(exact)[-1:-3:-1]
+    unsure = _unsure(leads, peaks, labels.size)
+    for feature, exact, best, second in _exact_class_means(matrix, labels, class_sizes, unsure):
         feature_classes[feature] = exact.index(best)
         tied[feature] = best == second
         leads[feature] = signed_float(best - second)
     if leave_out_ties:
         feature_classes[tied] = -1
-    return Assignment(feature_classes, means.T, leads, int(tied.sum()))
+    return feature_classes, means.T, leads, int(tied.sum())
 
 
 def small_leads(matrix: Matrix, labels: Integers, class_sizes: Integers, leads: Floats, eps: float) -> Bools:
     """Which features lead by at most `eps`, exactly."""
     small: Bools = leads <= eps
     unsure = _unsure(leads - eps, matrix.peaks()[1], labels.size)
-    for feature, means in _exact_class_means(matrix, labels, class_sizes, unsure):
-        best, second = sorted(means)[-1:-3:-1]
+    for feature, _, best, second in _exact_class_means(matrix, labels, class_sizes, unsure):
         small[feature] = best - second <= Fraction(eps)
     return small
 
@@ -61,16 +56,15 @@ def _unsure(leads: Floats, peaks: Floats, n_samples: int) -> Integers:
 
 def _exact_class_means(
     matrix: Matrix, labels: Integers, class_sizes: Integers, features: Integers
-) -> list[tuple[int, list[Fraction]]]:
-    """Class means of a few features, as rationals."""
-    result = []
+) -> Iterator[tuple[int, list[Fraction], Fraction, Fraction]]:
+    """Class means of a few features, as rationals, and the largest two."""
     members = [labels == cls for cls in range(class_sizes.size)]
     for start in range(0, features.size, _EXACT_BLOCK):
         part = features[start : start + _EXACT_BLOCK]
         for feature, column in zip(part, matrix.columns(part).T, strict=True):
-            sums = [exact_sum(column[member]) for member in members]
-            result.append((int(feature), [total / int(size) for total, size in zip(sums, class_sizes, strict=True)]))
-    return result
+            means = [exact_sum(column[own]) / int(size) for own, size in zip(members, class_sizes, strict=True)]
+            second, best = sorted(means)[-2:]
+            yield int(feature), means, best, second
 
 
 def order_by_value(matrix: Matrix) -> Integers:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from cobic.errors import InputError
 from cobic.matrix import Bools, Floats, Integers
+from cobic.problem.arguments import Names
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,9 +20,7 @@ class Constraints:
     selectable: Bools  # features that a selection may hold; the required ones are among them
     # Groups of two or more features, neither required nor excluded, that are selected together or not at all
     groups: tuple[Integers, ...]
-    # The groups cut up by feature class: number of the part that a feature belongs to, -1 for one that is alone
-    # in it
-    part_of: Integers
+    part_of: Integers  # the groups cut up by feature class: number of a feature's part, -1 for one alone in it
 
     @property
     def n_parts(self) -> int:
@@ -30,9 +29,8 @@ class Constraints:
 
     def admit(self, support: Bools) -> bool:
         """Tell whether a selection holds what it must, nothing that it must not, and only whole groups."""
-        if (support & ~self.selectable).any() or (self.required & ~support).any():
-            return False
-        return all(support[members].all() or not support[members].any() for members in self.groups)
+        within = not (support & ~self.selectable).any() and not (self.required & ~support).any()
+        return within and all(support[members].all() or not support[members].any() for members in self.groups)
 
     def complete(self, support: Bools) -> Bools:
         """The nearest selection that is admitted: a group is in if more than half of it is."""
@@ -57,16 +55,15 @@ class Constraints:
 
 
 def read_constraints(
-    fixed_in: Any,
-    fixed_out: Any,
-    groups: Sequence[Any] | None,
-    feature_classes: Integers,
-    names: tuple[str, ...] | None,
+    fixed_in: Any, fixed_out: Any, groups: Sequence[Any] | None, feature_classes: Integers, names: Names
 ) -> Constraints:
     """Make sense of what a user says about features."""
     required = _mask("fixed_in", fixed_in, feature_classes.size, names)
     excluded = _mask("fixed_out", fixed_out, feature_classes.size, names) | (feature_classes < 0)
-    called = _Naming(names)
+
+    def called(feature: Any) -> str:
+        return str(feature) if names is None else repr(names[feature])
+
     both = np.flatnonzero(required & excluded)
     if both.size:
         why = "fixed_out too" if feature_classes[both[0]] >= 0 else 'excluded by ties="exclude"'
@@ -91,32 +88,20 @@ def read_constraints(
 
 
 def _parts(groups: list[Integers], feature_classes: Integers) -> Integers:
-    parts = [
-        members[feature_classes[members] == cls] for members in groups for cls in np.unique(feature_classes[members])
-    ]
-    part_of = np.full(feature_classes.size, -1, dtype=np.intp)
-    for number, part in enumerate(part for part in parts if part.size > 1):
-        part_of[part] = number
+    part_of, number = np.full(feature_classes.size, -1, dtype=np.intp), 0
+    for members in groups:
+        classes, sizes = np.unique(feature_classes[members], return_counts=True)
+        for cls in classes[sizes > 1]:
+            part_of[members[feature_classes[members] == cls]] = number
+            number += 1
     return part_of
 
 
-class _Naming:
-    """How to call a feature in a message."""
-
-    def __init__(self, names: tuple[str, ...] | None) -> None:
-        self._names = names
-
-    def __call__(self, feature: Any) -> str:
-        return str(feature) if self._names is None else f"{self._names[feature]!r}"
-
-
-def _mask(what: str, given: Any, size: int, names: tuple[str, ...] | None) -> Bools:
+def _mask(what: str, given: Any, size: int, names: Names) -> Bools:
     mask = np.zeros(size, dtype=np.bool_)
     if given is None:
         return mask
-    if isinstance(given, str):
-        given = [given]
-    listed = np.asarray(given)
+    listed = np.asarray([given] if isinstance(given, str) else given)
     if listed.dtype == np.bool_:
         if listed.shape != (size,):
             message = f"{what} is a mask of shape {listed.shape} for {size} features: give one entry per feature"

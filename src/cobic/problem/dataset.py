@@ -26,16 +26,14 @@ class Dataset:
         Where the data come from.
     feature_descriptions : tuple of str or None
         A longer text per feature.
-    feature_kinds : tuple of str or None
-        What each feature of a synthetic set was planted as.
+    feature_kinds, sample_kinds : tuple of str or None
+        What each feature and each sample of a synthetic set was planted as.
     test : Dataset or None
         Held-out samples over the same features.
     layout : str
         How it was in a file: samples in rows, or features in rows.
     set_aside : tuple of str
         Columns and lines of a file that are not in the data: annotations, results of tests, and so on.
-    sample_kinds : tuple of str or None
-        What each sample of a synthetic set was planted as.
     """
 
     X: Any
@@ -94,7 +92,5 @@ class Dataset:
     @property
     def class_sizes(self) -> dict[str, int]:
         """Number of samples of each class."""
-        if self.y is None:
-            return {}
-        classes, sizes = np.unique(self.y, return_counts=True)
+        classes, sizes = np.unique([] if self.y is None else self.y, return_counts=True)
         return {str(cls): int(size) for cls, size in zip(classes, sizes, strict=True)}

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from cobic.checks import require_choice
 from cobic.errors import InputError
 from cobic.matrix import Bools, Floats, Integers, Matrix, as_matrix
-from cobic.problem.arguments import feature_mask, margin_vector, names_along, require_finite
+from cobic.problem.arguments import margin_vector, names_along, require_finite
 from cobic.problem.assignment import assign_features, order_by_value, small_leads
-from cobic.problem.comparisons import Comparisons, all_comparisons
+from cobic.problem.comparisons import all_comparisons
 from cobic.problem.constraints import read_constraints
 from cobic.problem.exact import EPS, TINY, exact_sum, signed_float
 from cobic.problem.identity import digest_of
@@ -41,10 +41,8 @@ class Problem:
         not change it, or close its file, while the problem is in use.
     y : array-like of shape (n_samples,)
         Class of each sample: numbers, strings or booleans; at least two classes.
-    alpha : float or array-like of shape (n_samples,), default=0.0
-        Additive margin, at least 0.
-    beta : float or array-like of shape (n_samples,), default=1.0
-        Multiplicative margin, at least 1.
+    alpha, beta : float or array-like of shape (n_samples,), default=0.0 and 1.0
+        Additive margin, at least 0, and multiplicative margin, at least 1.
     ties : {"first", "exclude"}, default="first"
         A feature whose largest class means are exactly equal goes to the first of these classes in sorted order, or
         takes no part.
@@ -65,22 +63,16 @@ class Problem:
 
     Attributes
     ----------
-    classes : ndarray of shape (k,)
-        The class labels, sorted.
-    labels : ndarray of shape (n_samples,)
-        Class of each sample, as an index into `classes`.
+    classes, labels : ndarray of shape (k,) and (n_samples,)
+        The class labels, sorted, and the class of each sample as an index into them.
     feature_classes : ndarray of shape (n_features,)
         Class of each feature, as an index into `classes`; -1 for a feature excluded by ``ties="exclude"``.
     class_means : ndarray of shape (k, n_features)
         Mean of each feature over the samples of each class.
-    leads : ndarray of shape (n_features,)
-        By how much the largest class mean of each feature exceeds the second largest.
-    n_ties : int
-        Number of features whose largest class means are exactly equal.
-    alpha, beta : ndarray of shape (n_samples,)
-        The margins asked of each sample.
-    slack_penalty : float
-        Price of a unit of violation; inf in the problem with hard margins.
+    leads, n_ties : ndarray of shape (n_features,) and int
+        By how much the largest class mean of each feature exceeds the second; for how many the two are exactly equal.
+    alpha, beta, slack_penalty : ndarray of shape (n_samples,), and float
+        The margins asked of each sample, and the price of a unit of violation; inf with hard margins.
     constraints : Constraints
         What must be selected, may be selected, and stands and falls together.
 
@@ -122,15 +114,13 @@ class Problem:
         require_finite(self.matrix, self.sample_names, self.feature_names)
         self.classes, self.labels = encode_labels(y, self.matrix.shape)
         self.n_classes = int(self.classes.size)
-        self.alpha = margin_vector("alpha", alpha, 0.0, self.n_samples)
-        self.beta = margin_vector("beta", beta, 1.0, self.n_samples)
         self.ties, self.beta_rule = ties, beta_rule
-        self.comparisons = self._compare_all()
+        self._set_margins(alpha, beta)
         self._sample_peaks, self._feature_peaks = self.matrix.peaks()
         self.class_sizes = np.bincount(self.labels, minlength=self.n_classes)
-        assigned = assign_features(self.matrix, self.labels, self.class_sizes, leave_out_ties=ties == "exclude")
-        self.feature_classes, self.class_means = assigned.feature_classes, assigned.class_means
-        self.leads, self.n_ties = assigned.leads, assigned.n_ties
+        self.feature_classes, self.class_means, self.leads, self.n_ties = assign_features(
+            self.matrix, self.labels, self.class_sizes, leave_out_ties=ties == "exclude"
+        )
         self._given_constraints = {"fixed_in": fixed_in, "fixed_out": fixed_out, "groups": groups}
         self.constraints = read_constraints(fixed_in, fixed_out, groups, self.feature_classes, self.feature_names)
         self.required, self.selectable = self.constraints.required, self.constraints.selectable
@@ -172,14 +162,12 @@ class Problem:
         return int(self.selectable.sum())
 
     def ambiguous_features(self, eps: float) -> Bools:
-        """Features whose best class mean leads the second best by at most `eps`.
-
-        Small changes of the data can move these features to another class.
+        """Features that small changes of the data can move to another class.
 
         Parameters
         ----------
         eps : float
-            The smallest lead that counts as clear, at least 0.
+            The largest lead of the best class mean over the second best that is not clear, at least 0.
 
         Returns
         -------
@@ -250,7 +238,7 @@ class Problem:
         Returns
         -------
         bool
-            True if every sample's own class wins by more than its margin.
+            Whether every sample's own class wins by more than its margin.
         """
         support = self.check_support(support)
         return self.constraints.admit(support) and bool((self.margins(support) > 0).all())
@@ -308,18 +296,7 @@ class Problem:
         )
 
     def objective_ceiling(self, support: ArrayLike) -> float:
-        """A number that the objective with soft margins does not exceed, whatever the rounding.
-
-        Parameters
-        ----------
-        support : array-like of bool, shape (n_features,)
-            The selected features.
-
-        Returns
-        -------
-        float
-            At least :meth:`objective`, and nearly equal to it.
-        """
+        """A number that the objective does not exceed, whatever the rounding; it is nearly equal to it."""
         support = self.check_support(support)
         if not self.soft:
             return self.objective(support)
@@ -346,10 +323,14 @@ class Problem:
             It shares the data with this one.
         """
         other = copy(self)
-        other.alpha = margin_vector("alpha", alpha, 0.0, self.n_samples)
-        other.beta = margin_vector("beta", beta, 1.0, self.n_samples)
-        other.comparisons = other._compare_all()
+        other._set_margins(alpha, beta)
         return other
+
+    def _set_margins(self, alpha: ArrayLike, beta: ArrayLike) -> None:
+        self.alpha = margin_vector("alpha", alpha, 0.0, self.n_samples)
+        self.beta = margin_vector("beta", beta, 1.0, self.n_samples)
+        sign_aware = self.beta_rule == "sign-aware"
+        self.comparisons = all_comparisons(self.labels, self.n_classes, self.alpha, self.beta, sign_aware=sign_aware)
 
     def softened(self, slack_penalty: float | Literal["auto"]) -> Self:
         """The same problem with another price of violations.
@@ -371,11 +352,10 @@ class Problem:
     def deciding(self, feature: int, *, inside: bool) -> Self:
         """The same problem with one more feature that must, or must not, be selected; it is in no group."""
         other = copy(self)
-        required, selectable = self.required.copy(), self.selectable.copy()
-        required[feature] = selectable[feature] = inside
-        other.constraints = replace(self.constraints, required=required, selectable=selectable)
-        other.required, other.selectable = required, selectable
-        other.__dict__["features_of_class"] = [members[selectable[members]] for members in self.features_of_class]
+        other.required, other.selectable = self.required.copy(), self.selectable.copy()
+        other.required[feature] = other.selectable[feature] = inside
+        other.constraints = replace(self.constraints, required=other.required, selectable=other.selectable)
+        other.__dict__["features_of_class"] = [members[other.selectable[members]] for members in self.features_of_class]
         return other
 
     def columns(self, features: Integers) -> Floats:
@@ -423,7 +403,18 @@ class Problem:
 
     def check_support(self, support: ArrayLike) -> Bools:
         """Return a selection as a boolean mask over the features, or raise `InputError`."""
-        return feature_mask(support, self.n_features)
+        try:
+            mask = np.asarray(support)
+        except ValueError:
+            message = "the selection is a list of lists of different lengths: give one entry per feature"
+            raise InputError(message) from None
+        if mask.shape != (self.n_features,):
+            message = f"the selection has shape {mask.shape}, not ({self.n_features},): one entry per feature"
+            raise InputError(message)
+        if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
+            message = "the selection must be a mask of true/false (or 0/1) values, one per feature"
+            raise InputError(message)
+        return mask.astype(np.bool_, copy=False)
 
     def __repr__(self) -> str:
         """Shape, classes and their features in one line."""
@@ -432,10 +423,6 @@ class Problem:
             for cls, samples, features in zip(self.classes, self.class_sizes, self.feature_class_sizes, strict=True)
         )
         return f"<Problem {self.n_samples} samples × {self.n_features} features; {sizes}>"
-
-    def _compare_all(self) -> Comparisons:
-        sign_aware = self.beta_rule == "sign-aware"
-        return all_comparisons(self.labels, self.n_classes, self.alpha, self.beta, sign_aware=sign_aware)
 
     def _read_penalty(self, given: float | str) -> float:
         if isinstance(given, str) and given == "auto":

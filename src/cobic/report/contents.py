@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cobic.answer.model import Model
 from cobic.answer.tables import provenance, violation_table
-from cobic.answer.words import NOT_CONSISTENT, answer_sentence, proven_line, violations_phrase
+from cobic.answer.words import answer_sentence, proven_line, violations_phrase, why_none_exists
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
 from cobic.report import figures
@@ -20,7 +20,6 @@ from cobic.search.result import Status
 
 MAX_LISTED = 200  # rows of the smaller tables
 MAX_BARS = 12  # samples that are hurt most; more bars have no room for their names
-_GREY = "#8a8f98"
 _CITE = (
     "A. Mucherino, S. Cafieri, A New Heuristic for Feature Selection by Consistent Biclustering, 2010, "
     "arXiv:1003.3279.",
@@ -56,7 +55,9 @@ def contents(story: Story) -> tuple[dict[str, Any], dict[str, Any]]:
     return page.words, {**page.data, "classes": classes, "notes": page.notes, "figures": page.figures}
 
 
-def _sections(story: Story) -> list[tuple[str, str]]:
+def _heading(story: Story) -> dict[str, Any]:
+    problem, result = story.problem, story.result
+    sizes = np.bincount(problem.feature_classes[problem.feature_classes >= 0], minlength=problem.n_classes)
     sections = (
         ("biclusters", "Biclusters", True),
         ("margins", "Margins", True),
@@ -67,41 +68,25 @@ def _sections(story: Story) -> list[tuple[str, str]]:
         ("path", "Path", story.curve is not None),
         ("run", "How it was run", True),
     )
-    return [(name, title) for name, title, there in sections if there]
-
-
-def _heading(story: Story) -> dict[str, Any]:
-    problem, result = story.problem, story.result
-    sizes = np.bincount(problem.feature_classes[problem.feature_classes >= 0], minlength=problem.n_classes)
     return {
         "version": version("cobic"),
         "answer": answer_sentence(problem, result),
         "explanation": _explanation(story),
-        "colours": [*(colour(cls) for cls in range(problem.n_classes)), _GREY],
-        "classes": [
-            {"name": name, "samples": int(samples), "kept": kept, "features": int(features)}
-            for name, samples, kept, features in zip(
-                story.class_names[:-1], problem.class_sizes, result.counts, sizes, strict=True
-            )
-        ],
-        "n_classes": problem.n_classes,
-        "n_features": problem.n_features,
-        "has_selection": story.has_selection,
-        "soft": result.soft,
-        "reason": result.reason,
+        "colours": [colour(cls) for cls in (*range(problem.n_classes), -1)],
+        "classes": list(zip(story.class_names[:-1], problem.class_sizes, result.counts, sizes, strict=True)),
+        "n_excluded": problem.n_features - problem.n_selectable,
         "run": _run(story),
         "cite": [*_CITE, f"cobic, version {version('cobic')}."],
-        "sections": _sections(story),
-        "validation": None,
-        "curve": None,
+        "sections": [(name, title) for name, title, there in sections if there],
     }
 
 
 def _explanation(story: Story) -> str:
     problem, result = story.problem, story.result
     if result.status == Status.INFEASIBLE:
-        why = "" if result.reason == NOT_CONSISTENT else f"{_sentence(result.reason)} "
-        return f"{why}Soft margins (--slack-penalty auto) find the samples that do not fit."
+        why = why_none_exists(problem, result)
+        cure = "Soft margins (--slack-penalty auto) find the samples that do not fit."
+        return f"{_sentence(why)} {cure}" if why else cure
     if result.soft and story.has_selection:
         return f"{_sentence(violations_phrase(problem, result))} {proven_line(problem, result)}"
     if not result.consistent:
@@ -116,62 +101,49 @@ def _run(story: Story) -> list[tuple[str, str]]:
     """How the answer was found, as terms and texts."""
     problem, result = story.problem, story.result
     document = provenance(problem)
-    margins = f"α {_one_or_many(problem.alpha)}, β {_one_or_many(problem.beta)}"
     rules = [f"ties: {problem.ties} ({problem.n_ties} features)", f"β rule: {problem.beta_rule}"]
     rules += [f"slack penalty: {problem.slack_penalty:.6g} features per unit of margin"] if problem.soft else []
-    rules += [
-        f"{count} {what}"
-        for count, what in (
-            (int(problem.required.sum()), "features required"),
-            (int((~problem.selectable).sum()), "features excluded"),
-            (len(problem.constraints.groups), "groups"),
-        )
-        if count
-    ]
+    further = {
+        "features required": int(problem.required.sum()),
+        "features excluded": problem.n_features - problem.n_selectable,
+        "groups": len(problem.constraints.groups),
+    }
+    rules += [f"{count} {what}" for what, count in further.items() if count]
     given = {name: value for name, value in (story.options or {}).items() if name not in ("method", "start")}
     how = f"{result.method}, {result.seconds:.2f} s, {result.lps} linear programs"
-    how += f", stopped by {result.stopped_by}" if result.stopped_by else ""
-    seconds = ", ".join(f"{step} {value:.2f} s" for step, value in (story.timings or {}).items())
-    rows = [
-        ("Data", f"{story.source}: {problem.n_samples} samples × {problem.n_features} features".lstrip(": ")),
-        ("Digest", f"SHA-256 {document['digest']['sha256']}"),
-        ("Margins", margins),
-        ("Rules", "; ".join(rules)),
-        ("Method", how),
-        ("Options", ", ".join(f"{name} = {value}" for name, value in given.items())),
-        ("Status", f"{result.status}: {result.reason}"),
-        ("Proof", _proof(story)),
-        ("Time", seconds),
-        ("Versions", ", ".join(f"{name} {number}" for name, number in document["versions"].items())),
-    ]
-    return [(term, text) for term, text in rows if text]
-
-
-def _proof(story: Story) -> str:
-    if story.result.certificate is None:
-        return f"none: {story.result.method} makes no certificate"
-    where = "certificate.json; check it with: cobic verify certificate.json DATA"
-    if story.checked is not None and story.checked.ok:
-        return f"{where}; checked against the data when this page was made: {story.checked.reason}"
-    return where
+    proof = f"none: {result.method} makes no certificate"
+    if result.certificate is not None:
+        proof = "certificate.json; check it with: cobic verify certificate.json DATA"
+        if story.checked is not None and story.checked.ok:
+            proof += f"; checked against the data when this page was made: {story.checked.reason}"
+    rows = {
+        "Data": f"{story.source}: {problem.n_samples} samples × {problem.n_features} features".lstrip(": "),
+        "Digest": f"SHA-256 {document['digest']['sha256']}",
+        "Margins": f"α {_one_or_many(problem.alpha)}, β {_one_or_many(problem.beta)}",
+        "Rules": "; ".join(rules),
+        "Method": how + (f", stopped by {result.stopped_by}" if result.stopped_by else ""),
+        "Options": ", ".join(f"{name} = {value}" for name, value in given.items()),
+        "Status": f"{result.status}: {result.reason}",
+        "Proof": proof,
+        "Time": ", ".join(f"{step} {value:.2f} s" for step, value in (story.timings or {}).items()),
+        "Versions": ", ".join(f"{name} {number}" for name, number in document["versions"].items()),
+    }
+    return [(term, text) for term, text in rows.items() if text]
 
 
 def _heatmap(story: Story, page: _Page) -> None:
-    problem = story.problem
-    view = story.heatmap
+    problem, view = story.problem, story.heatmap
     rows, columns = view.cells.shape
-    kept = sum(block.stop - block.start for block in view.blocks if block.kept)
     views = [
-        {"title": f"{story.class_names[block.cls] or 'no class'} kept", "start": block.start, "stop": block.stop}
+        (f"{story.class_names[block.cls] or 'no class'} kept", block.start, block.stop)
         for block in view.blocks
         if block.kept
     ]
-    if 0 < kept < columns:
-        views.append({"title": "Dropped", "start": kept, "stop": columns})
+    if 0 < view.n_kept < columns:
+        views.append(("Dropped", view.n_kept, columns))
     page.words["heatmap"] = {"thinned": view.thinned, "rows": rows, "columns": columns, "views": views}
-    names = [f"{story.sample_names[sample]} · {story.class_names[problem.labels[sample]]}" for sample in view.samples]
     page.data["heatmap"] = {
-        "rows": names,
+        "rows": [f"{story.sample_names[sample]} · {story.class_of(sample)}" for sample in view.samples],
         "columns": _packed(np.searchsorted(story.listed, view.features), "<i4"),
         "centres": _packed(view.centres, "<f8"),
         "scales": _packed(view.scales, "<f8"),
@@ -188,9 +160,14 @@ def _margins(story: Story, page: _Page) -> None:
     view = margins_view(problem, result, story.harm)
     page.words["n_binding"] = int(view.binding.sum())
     page.words["margin_rule"] = _margin_rule(problem)
-    page.words["violations"] = _violations(story) if result.soft else []
+    if result.soft:
+        violated = violation_table(problem, result.support).head(MAX_LISTED)
+        page.words["violations"] = [
+            (str(name), problem.labels[sample], cls, read_as, _short(amount))
+            for sample, name, cls, read_as, amount in violated.itertuples(index=False)
+        ]
     notes = [
-        f"{story.sample_names[sample]} · {story.class_names[problem.labels[sample]]} · margin {_short(margin)}"
+        f"{story.sample_names[sample]} · {story.class_of(sample)} · margin {_short(margin)}"
         + (" · binding" if binding else "")
         for sample, margin, binding in zip(view.samples, view.margins, view.binding, strict=True)
     ]
@@ -207,29 +184,15 @@ def _margin_rule(problem: Problem) -> str:
     return f"A sample's margin is {asked}: above zero, its class {wins}."
 
 
-def _violations(story: Story) -> list[dict[str, Any]]:
-    table = violation_table(story.problem, story.result.support).head(MAX_LISTED)
-    return [
-        {
-            "name": str(row["name"]),
-            "cls": int(story.problem.labels[row["sample"]]),
-            "class_name": row["class"],
-            "read_as": row["read_as"],
-            "amount": _short(row["amount"]),
-        }
-        for row in table.to_dict(orient="records")
-    ]
-
-
 def _course(story: Story, page: _Page) -> None:
     result = story.result
     view = course_view(result)
     what = "objectives" if result.soft else "numbers of features"
-    met = "They met: nothing is better than what was found." if result.status == Status.OPTIMAL else ""
-    if result.status == Status.INFEASIBLE:
+    met = f"A gap of {_short(result.gap)} is left." if np.isfinite(result.gap) else "Nothing was found."
+    if result.status == Status.OPTIMAL:
+        met = "They met: nothing is better than what was found."
+    elif result.status == Status.INFEASIBLE:
         met = "The bound reached zero: there is nothing to be found."
-    elif not met:
-        met = f"A gap of {_short(result.gap)} is left." if np.isfinite(result.gap) else "Nothing was found."
     page.words["course_words"] = f"The {what} that could not be excluded, and the best found, over time. {met}"
     notes = [
         f"{seconds:.2f} s · at most {_short(bound, 7)} · found {_short(found, 7) or 'nothing yet'}"
@@ -243,33 +206,27 @@ def _dropped(story: Story, page: _Page) -> None:
     if not story.has_selection:
         return
     problem, harm = story.problem, story.harm
-    shown = range(min(harm.features.size, MAX_LISTED))
+    columns = (harm.features, harm.broken, harm.worst_sample, harm.worst_margin, harm.gain)
     page.words["dropped"] = [
-        {
-            "name": story.feature_names[harm.features[place]],
-            "cls": int(problem.feature_classes[harm.features[place]]),
-            "class_name": story.class_names[problem.feature_classes[harm.features[place]]],
-            "broken": int(harm.broken[place]),
-            "sample": story.sample_names[harm.worst_sample[place]] if harm.worst_sample[place] >= 0 else "",
-            "margin": _short(harm.worst_margin[place]),
-            "gain": _short(harm.gain[place]),
-        }
-        for place in shown
+        (
+            story.feature_names[feature],
+            problem.feature_classes[feature],
+            story.class_names[problem.feature_classes[feature]],
+            broken,
+            story.sample_names[sample] if sample >= 0 else "",
+            _short(margin),
+            _short(gain),
+        )
+        for feature, broken, sample, margin, gain in zip(*(each[:MAX_LISTED] for each in columns), strict=True)
     ]
     page.words["n_dropped"] = int((~story.result.support).sum())
     page.words["n_more_dropped"] = harm.features.size - len(page.words["dropped"])
-    page.words["n_excluded"] = int((~problem.selectable).sum())
     page.words["dropped_words"] = _dropped_words(story, harm.features.size, int((harm.broken > 0).sum()))
-    most = np.argsort(-harm.per_sample, kind="stable")[:MAX_BARS]
+    hurt, most = harm.per_sample, harm.per_sample.max()
     page.words["hurt"] = [
-        {
-            "name": story.sample_names[sample],
-            "cls": int(problem.labels[sample]),
-            "count": int(harm.per_sample[sample]),
-            "share": round(100 * int(harm.per_sample[sample]) / int(harm.per_sample.max())),
-        }
-        for sample in most
-        if harm.per_sample[sample]
+        (story.sample_names[sample], problem.labels[sample], hurt[sample], round(100 * int(hurt[sample]) / int(most)))
+        for sample in np.argsort(-hurt, kind="stable")[:MAX_BARS]
+        if hurt[sample]
     ]
 
 
@@ -280,9 +237,8 @@ def _dropped_words(story: Story, dropped: int, breaking: int) -> str:
             f"{what} dropped because the margins they cost are worth more than they are. If one of them alone were put "
             "back, this is what it would do; the last column is the change of the objective."
         )
-    if breaking == dropped:
-        return f"{what} dropped. Each of them, put back alone, would break at least one sample's margin."
-    return f"{what} dropped. {breaking} of them, put back alone, would break at least one sample's margin."
+    which = "Each" if breaking == dropped else f"{breaking}"
+    return f"{what} dropped. {which} of them, put back alone, would break at least one sample's margin."
 
 
 def _features(story: Story, page: _Page) -> None:
@@ -308,44 +264,35 @@ def _validation(story: Story, page: _Page) -> None:
     predicted, ordered = means.argmax(axis=1), np.sort(means, axis=1)
     leads = ordered[:, -1] - ordered[:, -2]
     names = story.class_names[:-1]
-    found: dict[str, Any] = {"names": names}
     if new.y is None:
         worst = np.argsort(leads, kind="stable")
-        found["words"] = f"{predicted.size} samples without a class were classified."
-        found["wrong_title"] = "Classes, the least certain first"
         wanted = np.full(predicted.size, "")
+        found: dict[str, Any] = {
+            "words": f"{predicted.size} samples without a class were classified.",
+            "wrong_title": "Classes, the least certain first",
+        }
     else:
         wanted = np.array([str(label) for label in new.y])
         wrong = wanted != np.array(names)[predicted]
         worst = np.flatnonzero(wrong)[np.argsort(-leads[wrong], kind="stable")]
         right = predicted.size - worst.size
-        found["words"] = f"{right} of {predicted.size} samples that took no part are given their class."
-        found["wrong_title"] = "Misclassified samples"
-        found["matrix"] = _confusion(names, wanted, predicted)
-    found["wrong"] = [
-        {
-            "name": str(new.sample_names[sample]),
-            "wanted": wanted[sample],
-            "predicted": names[predicted[sample]],
-            "cls": int(predicted[sample]),
-            "lead": _short(leads[sample]),
+        found = {
+            "words": f"{right} of {predicted.size} samples that took no part are given their class.",
+            "wrong_title": "Misclassified samples",
+            "matrix": _confusion(names, wanted, predicted),
         }
+    rows = [
+        (new.sample_names[sample], wanted[sample], predicted[sample], names[predicted[sample]], _short(leads[sample]))
         for sample in worst[:MAX_LISTED]
     ]
-    page.words["validation"] = found
+    page.words["validation"] = {**found, "names": names, "wrong": rows}
 
 
-def _confusion(names: list[str], wanted: NDArray[Any], predicted: Integers) -> list[dict[str, Any]]:
+def _confusion(names: list[str], wanted: NDArray[Any], predicted: Integers) -> list[tuple[str, list[Any]]]:
     """Rows: the classes of the samples, those that the model does not know last; columns: what they are read as."""
     rows = [*names, *sorted(set(wanted.tolist()) - set(names))]
     return [
-        {
-            "name": row,
-            "cells": [
-                {"count": int(((wanted == row) & (predicted == cls)).sum()), "right": row == name}
-                for cls, name in enumerate(names)
-            ],
-        }
+        (row, [(((wanted == row) & (predicted == cls)).sum(), row == name) for cls, name in enumerate(names)])
         for row in rows
     ]
 
@@ -359,15 +306,12 @@ def _path(story: Story, page: _Page) -> None:
     table = {name: curve.table[name].to_numpy(np.float64) for name in columns}
     table["margin"] = curve.table[curve.kind].to_numpy(np.float64)
     page.words["curve"] = {"symbol": symbol, "words": _sentence(curve.reason), "has_error": "cv_error" in table}
-    notes = [
-        f"{symbol} = {_short(margin, 6)} · {kept:.0f} kept, at most {bound:.0f}"
-        for margin, kept, bound in zip(table["margin"], table["n_selected"], table["upper_bound"], strict=True)
-    ]
-    if "cv_error" in table:
-        notes = [
-            f"{note} · error {_short(100 * error, 3)} % ± {_short(100 * spread, 2)}"
-            for note, error, spread in zip(notes, table["cv_error"], table["cv_se"], strict=True)
-        ]
+    notes = []
+    for row in (dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)):
+        note = f"{symbol} = {_short(row['margin'], 6)} · {row['n_selected']:.0f} kept, at most {row['upper_bound']:.0f}"
+        if "cv_error" in row:
+            note += f" · error {_short(100 * row['cv_error'], 3)} % ± {_short(100 * row['cv_se'], 2)}"
+        notes.append(note)
     page.note("path", table["margin"], notes)
     drawn = figures.path_figures(curve.kind, table, curve.chosen)
     for figure, name in zip(drawn, ("path", "error"), strict=False):

@@ -10,13 +10,12 @@ import numpy as np
 
 from cobic.matrix import Floats
 from cobic.problem import Problem
-from cobic.report.views import Course, Heatmap, Margins, colour
+from cobic.report.views import GREY, Course, Heatmap, Margins, colour
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure as Figure
 
 _LONGEST_LABEL = 14  # characters beside an axis, on a narrow screen
-_GREY = "#8a8f98"
 
 
 def library() -> str:
@@ -35,7 +34,7 @@ def item(figure: Any, target: str) -> dict[str, Any]:
 
 def heatmap_figure(problem: Problem, view: Heatmap) -> Any:
     """Samples by class × features by class, with a band of the classes along both."""
-    from bokeh.models import BoxAnnotation, FixedTicker, LinearColorMapper, Range1d
+    from bokeh.models import BoxAnnotation, BoxZoomTool, FixedTicker, LinearColorMapper, Range1d, WheelZoomTool
 
     rows, columns = view.cells.shape
     height = int(np.clip(rows * 8, 280, 520))
@@ -46,19 +45,22 @@ def heatmap_figure(problem: Problem, view: Heatmap) -> Any:
         y_range=Range1d(rows, -2 * band),
         tools="xpan",
     )
-    _zoom_by_dragging(figure)
+    drag = BoxZoomTool(dimensions="width")
+    wheel = WheelZoomTool(dimensions="width", modifiers={"ctrl": True})  # the bare wheel scrolls the page
+    figure.add_tools(drag, wheel)
+    figure.toolbar.active_drag, figure.toolbar.active_scroll = drag, wheel
     mapper = LinearColorMapper(palette=["#808080"], low=0, high=254, name="cells")  # page.js gives the colours
     blank = view.cells[:, :1]  # page.js puts the cells there, averaged where there are more of them than pixels
     place = {"x": [0], "y": [0], "dw": [columns], "dh": [rows]}
     figure.image(image=[blank], origin="bottom_left", color_mapper=mapper, **place)
-    edges = {"bottom": [-band * 0.4] * len(view.blocks), "top": [-2 * band] * len(view.blocks)}
     figure.quad(
         left=[block.start for block in view.blocks],
         right=[block.stop for block in view.blocks],
-        fill_color=[_block_colour(block.cls) for block in view.blocks],
+        fill_color=[colour(block.cls) for block in view.blocks],
         fill_alpha=[1.0 if block.kept else 0.45 for block in view.blocks],
+        bottom=[-band * 0.4] * len(view.blocks),
+        top=[-2 * band] * len(view.blocks),
         line_color=None,
-        **edges,
     )
     labels = problem.labels[view.samples]
     centres = {}
@@ -74,12 +76,10 @@ def heatmap_figure(problem: Problem, view: Heatmap) -> Any:
         )  # fmt: skip
         if first:
             _rule(figure, "width", first)
-    kept = sum(block.stop - block.start for block in view.blocks if block.kept)
     for block in view.blocks:
-        if block.start == kept > 0:
-            _rule(figure, "height", kept, line_width=2, name="ink")
-        elif block.start > 0:
-            _rule(figure, "height", block.start)
+        if block.start > 0:
+            thick = {"line_width": 2, "name": "ink"} if block.start == view.n_kept else {}
+            _rule(figure, "height", block.start, **thick)
     figure.yaxis.ticker = FixedTicker(ticks=list(centres))
     figure.yaxis.major_label_overrides = centres
     figure.yaxis.major_label_orientation = "vertical"
@@ -119,9 +119,9 @@ def course_figure(view: Course, *, soft: bool) -> Any:
     both = np.isfinite(view.found) & np.isfinite(view.bound)
     figure.varea_step(
         view.seconds[both], view.found[both], view.bound[both],
-        step_mode="after", fill_color=_GREY, fill_alpha=0.15,
+        step_mode="after", fill_color=GREY, fill_alpha=0.15,
     )  # fmt: skip
-    for values, shade in ((view.bound, _GREY), (view.found, "#0072B2")):
+    for values, shade in ((view.bound, GREY), (view.found, "#0072B2")):
         shown = np.isfinite(values)
         figure.step(view.seconds[shown], values[shown], mode="after", line_color=shade, line_width=2.5)
         figure.scatter(view.seconds[shown], values[shown], size=5, color=shade)
@@ -139,7 +139,7 @@ def path_figures(kind: str, table: dict[str, Floats], chosen: float | None) -> l
     """Features kept, and the cross-validated error where there is one, over a margin."""
     margin = table["margin"]
     kept = _figure(height=260)
-    kept.varea(margin, table["n_selected"], table["upper_bound"], fill_color=_GREY, fill_alpha=0.2)
+    kept.varea(margin, table["n_selected"], table["upper_bound"], fill_color=GREY, fill_alpha=0.2)
     kept.line(margin, table["n_selected"], line_color="#0072B2", line_width=2.5)
     kept.scatter(margin, table["n_selected"], size=7, color="#0072B2")
     kept.yaxis.axis_label = "features kept"
@@ -178,20 +178,7 @@ def _rule(figure: Any, dimension: str, location: float, **options: Any) -> None:
     """A line across the whole figure; page.js gives those called "ink" the colour of the text."""
     from bokeh.models import Span
 
-    figure.add_layout(Span(dimension=dimension, location=location, **{"line_color": _GREY, "line_width": 1, **options}))
-
-
-def _zoom_by_dragging(figure: Any) -> None:
-    from bokeh.models import BoxZoomTool, WheelZoomTool
-
-    drag = BoxZoomTool(dimensions="width")
-    wheel = WheelZoomTool(dimensions="width", modifiers={"ctrl": True})  # the bare wheel scrolls the page
-    figure.add_tools(drag, wheel)
-    figure.toolbar.active_drag, figure.toolbar.active_scroll = drag, wheel
-
-
-def _block_colour(cls: int) -> str:
-    return _GREY if cls < 0 else colour(cls)
+    figure.add_layout(Span(dimension=dimension, location=location, **{"line_color": GREY, "line_width": 1, **options}))
 
 
 def _label(name: Any) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cobic.answer.curve import Curve
-from cobic.errors import InputError
+from cobic.checks import require
 from cobic.io import write_text
 from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
@@ -23,9 +23,9 @@ def render(story: Story) -> str:
 
     words, data = contents(story)
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(_static("page.html"))
-    page = template.render(
+    page = environment.from_string(_static("page.html")).render(
         **words,
+        story=story,
         css=Markup(_static("page.css")),
         table_js=Markup(_static("table.js")),
         page_js=Markup(_static("page.js")),
@@ -61,9 +61,9 @@ def write_report(
     >>> cobic.write_report("report.html", problem, cobic.solve(problem), new=data.test)  # doctest: +SKIP
     """
     curve = None if path is None else Curve.of(path)
-    if curve is not None and curve.rank.size != problem.n_features:
-        message = f"the path is about {curve.rank.size} features and the problem about {problem.n_features}: other data"
-        raise InputError(message)
+    if curve is not None:
+        size, here = curve.rank.size, problem.n_features
+        require(size == here, f"the path is about {size} features and the problem about {here}: other data")
     write_text(Path(file), render(Story(problem, result, new=new, curve=curve)))
 
 

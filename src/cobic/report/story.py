@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -29,19 +30,21 @@ class Story(Answer):
     @cached_property
     def feature_names(self) -> list[str]:
         """A name for every feature."""
-        names = self.problem.feature_names
-        return [str(name) for name in (range(self.problem.n_features) if names is None else names)]
+        return [str(name) for name in self.problem.feature_names or range(self.problem.n_features)]
 
     @cached_property
     def sample_names(self) -> list[str]:
         """A name for every sample."""
-        names = self.problem.sample_names
-        return [str(name) for name in (range(self.problem.n_samples) if names is None else names)]
+        return [str(name) for name in self.problem.sample_names or range(self.problem.n_samples)]
 
     @cached_property
     def class_names(self) -> list[str]:
         """The names of the classes, and an empty one for the index -1."""
         return [*(str(cls) for cls in self.problem.classes), ""]
+
+    def class_of(self, sample: Any) -> str:
+        """The name of a sample's class."""
+        return self.class_names[int(self.problem.labels[sample])]
 
     @cached_property
     def heatmap(self) -> Heatmap:

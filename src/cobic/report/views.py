@@ -12,6 +12,7 @@ from cobic.search.repair import margins_after
 from cobic.search.result import Result
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#7F7F7F")  # Okabe & Ito
+GREY = "#8a8f98"
 HEATMAP_SPAN = 2.0  # standard deviations on either side of a feature's mean
 LEVELS = 254  # steps of the heatmap: the middle one is the mean
 MAX_CELLS, MAX_COLUMNS, MAX_ROWS = 4_000_000, 30_000, 2_000  # beyond 32,767 pixels browsers refuse a canvas
@@ -20,8 +21,8 @@ _WHOLE = 400  # parts of up to so many features are always shown whole
 
 
 def colour(index: int) -> str:
-    """The colour of a class; colour-blind safe, the same in every picture."""
-    return COLOURS[index % len(COLOURS)]
+    """The colour of a class, grey for the index -1; colour-blind safe, the same in every picture."""
+    return GREY if index < 0 else COLOURS[index % len(COLOURS)]
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,18 @@ class Heatmap:
     scales: Floats
     thinned: bool  # whether some samples or features were left out to keep it small
 
+    @property
+    def n_kept(self) -> int:
+        """Number of kept features that are shown."""
+        return sum(block.stop - block.start for block in self.blocks if block.kept)
+
 
 def heatmap_view(problem: Problem, result: Result) -> Heatmap:
     """Arrange the data for the heatmap."""
     centres, scales = _spread(problem)
-    clearness = problem.leads / scales
-    samples = _thin(_sample_order(problem, result), MAX_ROWS)
-    parts = _parts(problem, result, clearness)
+    margins = np.nan_to_num(problem.margins(result.support), neginf=0.0)
+    samples = _thin(np.lexsort((-margins, problem.labels)), MAX_ROWS)
+    parts = _parts(problem, result, np.argsort(-(problem.leads / scales), kind="stable"))
     total = sum(part.size for _, _, part in parts)
     limit = min(MAX_COLUMNS, MAX_CELLS // samples.size)
     if total > limit:
@@ -131,15 +137,10 @@ class Course:
 
 def course_view(result: Result) -> Course:
     """The history of a run, in features, or in the objective with soft margins."""
-    rows = [
-        (event.elapsed, event.objective, event.objective_bound)
-        if result.soft
-        else (event.elapsed, event.n_selected, event.upper_bound)
-        for event in result.history
-    ]
-    last = result.n_selected if result.consistent else np.nan
-    final = (result.objective, result.objective_bound) if result.soft else (last, result.upper_bound)
-    steps = np.array([*rows, (result.seconds, *final)], dtype=np.float64)  # None becomes NaN
+    found, bound = ("objective", "objective_bound") if result.soft else ("n_selected", "upper_bound")
+    rows = [(event.elapsed, getattr(event, found), getattr(event, bound)) for event in result.history]
+    last = getattr(result, found) if result.soft or result.consistent else np.nan
+    steps = np.array([*rows, (result.seconds, last, getattr(result, bound))], dtype=np.float64)  # None becomes NaN
     steps[~np.isfinite(steps)] = np.nan
     return Course(*np.ascontiguousarray(steps.T))
 
@@ -160,13 +161,7 @@ def _blocks(count: int, cells: int) -> Iterator[Integers]:
         yield np.arange(start, min(start + step, count))
 
 
-def _sample_order(problem: Problem, result: Result) -> Integers:
-    margins = np.nan_to_num(problem.margins(result.support), neginf=0.0)
-    return np.lexsort((-margins, problem.labels))
-
-
-def _parts(problem: Problem, result: Result, clearness: Floats) -> list[tuple[int, bool, Integers]]:
-    order = np.argsort(-clearness, kind="stable")
+def _parts(problem: Problem, result: Result, order: Integers) -> list[tuple[int, bool, Integers]]:
     of, kept = problem.feature_classes[order], result.support[order]
     pairs = [(cls, keep) for keep in (True, False) for cls in (*range(problem.n_classes), -1)]
     parts = [(cls, keep, order[(of == cls) & (kept == keep)]) for cls, keep in pairs]

@@ -7,51 +7,60 @@ import numpy as np
 
 from cobic.matrix import Bools
 from cobic.problem import Problem
-from cobic.search.budget import Budget
-from cobic.search.result import Result, Run, Status
+from cobic.search.result import LeftOpenBy, Result, Run, Status
 
 _SAME_OBJECTIVE = 1e-6  # of an objective with soft margins: prices are real numbers, and a proof of the rest never ends
+
+_LEFT_OPEN: dict[LeftOpenBy, str] = {
+    "target gap": "which is close enough (target_gap=0 goes on)",
+    "patience": "and more effort has brought nothing for long (target_gap=0 goes on)",
+    "max_programs": "and the linear programs that were allowed are spent (raise max_programs)",
+}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A selection and what the method can say about it."""
+    """What a method hands back, before it is judged: a selection and what it can say about it."""
 
     support: Bools  # the selection; it may be inconsistent, the judge finds out
     upper_bound: int | None = None  # a proven bound; None if the method has none of its own
     objective_bound: float | None = None  # a proven bound on the objective with soft margins
     runs: tuple[Run, ...] = ()  # one entry per restart
+    left_open_by: LeftOpenBy | None = None  # why a gap is left, where nothing cut the search short
     reason: str = ""  # a line for a person, where the judge's own would say less
     certificate: dict[str, Any] | None = None  # proof of the bound
 
 
-def judge(problem: Problem, method: str, outcome: Outcome, budget: Budget) -> Result:
-    """An outcome as a result; its status follows from the true means and the proven bound, whatever the method says."""
-    bound = problem.n_selectable if outcome.upper_bound is None else outcome.upper_bound
-    objective_bound = float(bound) if outcome.objective_bound is None else outcome.objective_bound
-    status = status_of(problem, outcome.support, bound, objective_bound)
+def judged(
+    problem: Problem,
+    support: Bools,
+    upper_bound: int,
+    objective_bound: float,
+    *,
+    left_open_by: LeftOpenBy | None,
+    reason: str,
+    **course: Any,
+) -> Result:
+    """A selection and what is proven of all others as a result, whatever a method or a file says of it."""
+    status = _status(problem, support, upper_bound, objective_bound)
+    left_open_by = None if status == Status.OPTIMAL else left_open_by
     return Result(
-        support=outcome.support,
+        support=support,
         status=status,
-        upper_bound=bound,
-        objective=problem.objective(outcome.support),
+        upper_bound=upper_bound,
+        objective=problem.objective(support),
         objective_bound=objective_bound,
-        worst_margin=problem.worst_margin(outcome.support),
-        counts=tuple(int(count) for count in problem.counts(outcome.support)),
+        worst_margin=problem.worst_margin(support),
+        counts=tuple(problem.counts(support).tolist()),
         classes=tuple(problem.classes.tolist()),
-        method=method,
-        seconds=budget.elapsed,
-        lps=budget.lps,
-        history=tuple(budget.history),
-        runs=outcome.runs,
-        stopped_by=budget.stopped_by,
-        reason=outcome.reason or _reason(problem, outcome.support, status, objective_bound),
-        certificate=outcome.certificate,
+        left_open_by=left_open_by,
+        reason=reason or _reason(problem, support, status, objective_bound, left_open_by),
         soft=problem.soft,
+        **course,
     )
 
 
-def status_of(problem: Problem, support: Bools, upper_bound: int, objective_bound: float) -> Status:
+def _status(problem: Problem, support: Bools, upper_bound: int, objective_bound: float) -> Status:
     """What follows from a selection and the proven bounds on features and objective."""
     if upper_bound == 0:
         return Status.INFEASIBLE
@@ -62,8 +71,13 @@ def status_of(problem: Problem, support: Bools, upper_bound: int, objective_boun
     return Status.OPTIMAL if objective_bound - objective <= tolerance else Status.FEASIBLE
 
 
-def _reason(problem: Problem, support: Bools, status: Status, objective_bound: float) -> str:
+def _reason(
+    problem: Problem, support: Bools, status: Status, objective_bound: float, left_open_by: LeftOpenBy | None
+) -> str:
     """Why a selection has a status, in words."""
+    empty = np.flatnonzero(problem.feature_class_sizes == 0)
+    if empty.size:
+        return f"no feature has its largest mean in class {problem.classes[empty[0]]}, so no selection is consistent"
     if status == Status.INFEASIBLE:
         return "no selection is consistent"
     if problem.soft and status == Status.UNKNOWN:
@@ -74,6 +88,10 @@ def _reason(problem: Problem, support: Bools, status: Status, objective_bound: f
         return reason + (proven if status == Status.OPTIMAL else "")
     if status == Status.OPTIMAL:
         return f"consistent, and no consistent selection has more than {objective_bound:.0f} features"
+    if status == Status.FEASIBLE and left_open_by is not None:
+        missing = int(objective_bound) - int(support.sum())
+        possible = f"at most {missing} more feature{'s' if missing > 1 else ''} would be possible"
+        return f"consistent; {possible}, {_LEFT_OPEN[left_open_by]}"
     if status == Status.FEASIBLE:
         return "consistent by the true means"
     if not support.any():

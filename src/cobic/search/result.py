@@ -4,11 +4,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+LeftOpenBy = Literal["target gap", "patience", "max_programs"]
 _CARD = "border-left: 3px solid #0072B2; padding: 2px 0 2px 14px; font-family: system-ui, sans-serif; line-height: 1.5"
 _QUIET = "opacity: 0.7; font-size: 90%"
 
@@ -131,6 +132,9 @@ class Result:
         The runs of a heuristic with restarts.
     stopped_by : str or None
         ``"time limit"`` or ``"interrupt"`` if the method was cut short.
+    left_open_by : str or None
+        Where a gap is left though nothing cut the search short: ``"target gap"`` if it is as small as was asked for,
+        ``"patience"`` if more effort brought nothing for long, ``"max_programs"`` if no more programs were allowed.
     reason : str
         Why the status is what it is, in one line for a person.
     certificate : dict or None
@@ -153,6 +157,7 @@ class Result:
     history: tuple[Progress, ...] = ()
     runs: tuple[Run, ...] = ()
     stopped_by: str | None = None
+    left_open_by: LeftOpenBy | None = None
     reason: str = ""
     certificate: dict[str, Any] | None = field(default=None, repr=False)
     soft: bool = False

@@ -1,0 +1,276 @@
+"""The relaxation of a panel: the largest tail margin over fractional panels with given counts, and its multipliers.
+
+With t the margin that is exceeded by all but the tail, and s_j what sample j lacks, the tail margin of a panel is
+
+    max  t − Σ_j cap_j s_j      subject to    margin_jq ≥ t − s_j,   s ≥ 0
+
+(with no caps there is no s). Over features with values between 0 and 1 that is a linear program. It is solved over few
+features at a time: those come in that its multipliers prefer (:mod:`cobic.certified.bounds`), until there are none.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cobic.certified.bounds import Cut, rounding_error
+from cobic.certified.fixing import FREE, IN, OUT, NodeBound, Values, node_bound
+from cobic.certified.looks import largest
+from cobic.matrix import Bools, Floats, Integers
+from cobic.problem import PanelProblem
+from cobic.search.budget import Budget
+from cobic.search.lp import BranchingLp
+from cobic.search.program import Entries, LinearProgram
+
+# Multipliers are whole numbers that add up to about this: what they lose by rounding is then far below what a caller
+# can see, whatever the number of samples, and their sum is still exact in floating point.
+_PRECISION = 1 << 48
+_AROUND = 100  # features of each class in the first program besides those that are wanted
+_INCOMING = 200  # features that come in at a time
+_ROUNDS = 100  # of features coming in, which takes about five
+_CLOSE = 1e-9  # of the largest margin: program and multipliers agree
+
+
+@dataclass(frozen=True, eq=False)
+class PanelRelaxed:
+    """The relaxation at a node: its multipliers, what they prove, and the fractional panel."""
+
+    whole: Integers  # the multipliers, (n, c)
+    bound: NodeBound  # by these, with the level taken off
+    x: Floats  # of the features at hand
+
+
+class Arena:
+    """The panels with given counts, of which all but some features are decided: those are at hand."""
+
+    def __init__(
+        self, panel: PanelProblem, counts: Integers, features: Integers, fixed_in: Bools, budget: Budget
+    ) -> None:
+        problem = panel.problem
+        self.panel, self.counts, self.features, self.fixed_in, self._budget = panel, counts, features, fixed_in, budget
+        self.classes = problem.feature_classes[features]
+        self._columns = np.ascontiguousarray(problem.columns(features).T)
+        self._base = problem.sums(fixed_in.astype(np.float64))
+        self._missing = counts - problem.counts(fixed_in)
+        self._sample = np.repeat(np.arange(problem.n_samples), problem.comparisons.other.shape[1])
+        self._scale = float(counts.mean()) / panel.largest_margin  # then a feature does about 1 to a row
+        self._active = np.zeros(features.size, dtype=np.bool_)
+        self._lp: BranchingLp | None = None
+
+    def undecided(self) -> Values:
+        """The root: nothing is decided."""
+        return np.full(self.features.size, FREE, dtype=np.int8)
+
+    def scores(self, whole: Integers) -> Floats:
+        """Scores of the features at hand under multipliers."""
+        pull = self.panel.problem.comparisons.pull(whole.astype(np.float64))
+        found = np.empty(self.features.size)
+        for cls in range(self.counts.size):
+            mine = self.classes == cls
+            found[mine] = self._columns[mine] @ pull[:, cls]
+        return found
+
+    def bound(self, whole: Integers, values: Values, level: float) -> NodeBound:
+        """What multipliers say about the panels of a node with a tail margin above a level."""
+        comparisons = self.panel.problem.comparisons
+        weights = whole.astype(np.float64)
+        start = float((comparisons.pull(weights) * (self._base / self.counts)).sum()) - level * float(whole.sum())
+        error = error_of(self.panel, weights)
+        missing = self.missing(values)
+        return node_bound(self.scores(whole), self.classes, values, self.counts, missing, start, error)
+
+    def missing(self, values: Values) -> Integers:
+        """How many features of each class have yet to come in."""
+        return np.asarray(self._missing - np.bincount(self.classes[values == IN], minlength=self.counts.size))
+
+    def effects(self, places: Integers) -> Floats:
+        """What features at hand add to the margins (…, n, c) of a panel."""
+        comparisons = self.panel.problem.comparisons
+        effects = np.empty((places.size, *comparisons.other.shape))
+        for cls in range(self.counts.size):
+            mine = np.flatnonzero(self.classes[places] == cls)
+            effects[mine] = self._columns[places[mine]][:, :, None] * (comparisons.coefficients(cls) / self.counts[cls])
+        return effects
+
+    @property
+    def base_margins(self) -> Floats:
+        """Margins (n, c) that the features which are decided make."""
+        return self.panel.problem.comparisons.margins(self._base / self.counts)
+
+    def best_pair(self, values: Values, first: Integers, second: Integers) -> tuple[int, int] | None:
+        """The two features, one of each of two lists of places, with which the worst margin of a node is largest."""
+        margins = self.base_margins + self.effects(np.flatnonzero(values == IN)).sum(axis=0)
+        others = self.effects(second).reshape(second.size, -1)
+        best, pair = -np.inf, None
+        for at, effect in zip(first.tolist(), self.effects(first), strict=True):
+            worst = (others + (margins + effect).ravel()).min(axis=1)
+            worst[second == at] = -np.inf
+            if worst.size and worst.max() > best:
+                best, pair = float(worst.max()), (at, int(second[worst.argmax()]))
+        return pair
+
+    def relax(self, values: Values, near: Floats, level: float) -> PanelRelaxed | None:
+        """Solve a node; `near` are losses, of which small ones make a feature part of the program. None: no solution.
+
+        It ends as soon as multipliers show that nothing in the node has a tail margin above a level.
+        """
+        wanted = np.zeros_like(self._active)
+        if self._lp is None:
+            for cls, n in enumerate(self._missing):
+                mine = np.flatnonzero(self.classes == cls)
+                wanted[mine[largest(-near[mine], int(n) + _AROUND)]] = True
+        self._activate(wanted | (values == IN))
+        found: PanelRelaxed | None = None
+        for _ in range(_ROUNDS):
+            assert self._lp is not None
+            active = values[self._places]
+            lower, upper = (active == IN).astype(np.float64), (active != OUT).astype(np.float64)
+            self._lp.bound(np.arange(active.size), lower, upper)
+            best = self._lp.maximum()
+            if best is None:
+                return found
+            if best == -np.inf:
+                incoming = self._needed(values)
+                if not incoming.any():
+                    return found
+                self._activate(incoming)
+                continue
+            solution = self._lp.solution()
+            whole = self._whole(solution.duals)
+            bound = self.bound(whole, values, level)
+            x = np.where(values == IN, 1.0, 0.0)
+            x[self._places] = np.clip(solution.x[: self._places.size], 0.0, 1.0)
+            if found is None or bound.value / whole.sum() <= found.bound.value / found.whole.sum():
+                found = PanelRelaxed(whole, bound, x)
+            above = bound.value / float(whole.sum()) + level - best / self._scale
+            incoming = (bound.preferred == IN) & (values == FREE) & ~self._active
+            if bound.closes or above <= _CLOSE * self.panel.largest_margin or not incoming.any():
+                return PanelRelaxed(found.whole, found.bound, x)
+            self._activate(_first(incoming, bound.losses))
+        return found
+
+    def _needed(self, values: Values) -> Bools:
+        """Features without which the counts cannot be reached, if there are any."""
+        needed = (values == FREE) & ~self._active
+        missing = self.missing(values)
+        free = np.bincount(self.classes[values == FREE], minlength=missing.size)
+        reachable = ((missing >= 0) & (missing <= free)).all()
+        return needed if reachable else np.zeros_like(needed)
+
+    def _activate(self, wanted: Bools) -> None:
+        """Take more features into the program."""
+        if self._lp is not None and not (wanted & ~self._active).any():
+            return
+        self._active |= wanted
+        self._places = np.flatnonzero(self._active)
+        self._lp = BranchingLp(self._program(self._places), self._budget)
+
+    def _program(self, places: Integers) -> LinearProgram:
+        """The program over some features: their values, t, and what each sample lacks."""
+        panel, n_rows, n_samples = self.panel, self._sample.size, self.panel.problem.n_samples
+        parts, size = [], places.size
+        for cls in range(self.counts.size):
+            coefficients = panel.problem.comparisons.coefficients(cls).ravel()
+            involved, mine = np.flatnonzero(coefficients), np.flatnonzero(self.classes[places] == cls)
+            weights = coefficients[involved] * (self._scale / self.counts[cls])
+            block = self._columns[places[mine]][:, self._sample[involved]] * weights
+            parts += [
+                Entries(np.tile(involved, mine.size), np.repeat(mine, involved.size), block.ravel()),
+                Entries(np.full(mine.size, n_rows + cls), mine, np.ones(mine.size)),
+            ]
+        parts.append(Entries(np.arange(n_rows), np.full(n_rows, size), np.full(n_rows, -1.0)))
+        gain, caps = np.append(np.zeros(size), 1.0), panel.caps
+        if caps is not None:
+            parts.append(Entries(np.arange(n_rows), size + 1 + self._sample, np.ones(n_rows)))
+            gain = np.concatenate([gain, -caps])
+        missing = self._missing.astype(np.float64)
+        n_lacking = 0 if caps is None else n_samples
+        return LinearProgram.of_entries(
+            Entries.joined(parts),
+            gain,
+            lower=np.concatenate([np.zeros(size), [-np.inf], np.zeros(n_lacking)]),
+            upper=np.concatenate([np.ones(size), np.full(1 + n_lacking, np.inf)]),
+            row_lower=np.concatenate([-self.base_margins.ravel() * self._scale, missing]),
+            row_upper=np.concatenate([np.full(n_rows, np.inf), missing]),
+        )
+
+    def _whole(self, duals: Floats) -> Integers:
+        multipliers = np.maximum(duals[: self._sample.size], 0.0).reshape(self.panel.problem.comparisons.other.shape)
+        return whole_shares(multipliers)
+
+
+def places_of(missing: Integers) -> Integers:
+    """The classes of the features that are missing, one for each."""
+    return np.repeat(np.arange(missing.size), missing)
+
+
+def whole_shares(multipliers: Floats) -> Integers:
+    """Multipliers as whole numbers of about the same shares."""
+    total = float(multipliers.sum())
+    shares = multipliers / total if total > 0 else np.full(multipliers.shape, 1.0 / multipliers.size)
+    return np.round(shares * _PRECISION).astype(np.int64)
+
+
+def error_of(panel: PanelProblem, weights: Floats) -> float:
+    """How far off a bound may be: by rounding, and by what multipliers exceed the caps."""
+    size = float(weights.sum())
+    return rounding_error(panel.problem, weights) + 2.0 * panel.excess(weights) * panel.largest_margin * size
+
+
+def _first(which: Bools, losses: Floats) -> Bools:
+    """Those with the largest losses among some."""
+    places = np.flatnonzero(which)
+    found = np.zeros_like(which)
+    found[places[np.argsort(-losses[places], kind="stable")[:_INCOMING]]] = True
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class PanelRoot:
+    """The relaxation at some counts over all features."""
+
+    cut: Cut  # the multipliers with the least bound
+    value: float  # their bound on the tail margin, whatever the rounding
+    features: Integers  # those that came in, and the fractional panel of them
+    x: Floats
+
+
+def root_at(panel: PanelProblem, counts: Integers, start: Integers, budget: Budget) -> PanelRoot | None:
+    """Solve the relaxation at some counts, from multipliers to begin with; None if out of budget.
+
+    Features come in from all of them, by a look at the data with the multipliers of each program.
+    """
+    problem, whole, best = panel.problem, start, None
+    features, x = np.zeros(0, dtype=np.intp), np.zeros(0)
+    for _ in range(_ROUNDS):
+        if budget.exhausted():
+            break
+        cut = Cut(problem, whole, counts)
+        budget.lps += 1
+        value = bound_at(panel, cut, counts)
+        best = (value, cut) if best is None or value < best[0] else best
+        known = features.size
+        features = np.union1d(features, _wanted(panel, cut, counts, 0 if known else _AROUND))
+        if features.size == known:
+            break
+        arena = Arena(panel, counts, features, problem.required, budget)
+        relaxed = arena.relax(arena.undecided(), -cut.scores[features], -2.0 * panel.largest_margin)
+        if relaxed is None:
+            features = features[: x.size]
+            break
+        whole, x = relaxed.whole, relaxed.x
+    return None if best is None or x.size != features.size else PanelRoot(best[1], best[0], features, x)
+
+
+def _wanted(panel: PanelProblem, cut: Cut, counts: Integers, more: int) -> Integers:
+    """The features with the best scores that are not required, so many as are wanted and some more."""
+    problem, found = panel.problem, []
+    for members, n in zip(problem.features_of_class, (counts - problem.required_sizes).tolist(), strict=True):
+        free = members[~problem.required[members]]
+        found.append(free[largest(cut.scores[free], n + more)])
+    return np.concatenate(found)
+
+
+def bound_at(panel: PanelProblem, cut: Cut, counts: Integers) -> float:
+    """What multipliers prove about the tail margin at some counts."""
+    error = error_of(panel, cut.multipliers.astype(np.float64))
+    return float((cut.values(counts[None, :])[0] + error) / cut.size)

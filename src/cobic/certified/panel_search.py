@@ -1,0 +1,427 @@
+"""The search for the best panel: branch and bound over counts and features.
+
+Any multipliers within the caps bound the tail margin of all panels with some counts, and of those in a box of counts
+(:mod:`cobic.certified.bounds`). The case with the largest bound comes first. A box of counts is split at the counts
+that promise most. At single counts the relaxation (:mod:`cobic.certified.panel_relaxation`) gives multipliers, which
+decide most features at once: those whose other value would bring the bound down to the best panel. The others are
+gathered, and what is left is split on a feature that the fractional panel holds in part. Rounded, and mended by
+exchanges (:mod:`cobic.certified.panel_swaps`), fractional panels lead to good ones from the first on.
+"""
+
+import heapq
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cobic.certified.bounds import Cut
+from cobic.certified.boxes import cut_to_total
+from cobic.certified.certificate import make_panel_certificate
+from cobic.certified.fixing import FREE, IN, OUT, NodeBound, Values, node_bound
+from cobic.certified.looks import largest
+from cobic.certified.panel_relaxation import Arena, PanelRoot, error_of, places_of, root_at, whole_shares
+from cobic.certified.panel_swaps import PanelSwaps
+from cobic.certified.proof import All, Close, Fix, Multipliers, Single, SplitCount, SplitFeature, Step
+from cobic.matrix import Bools, Floats, Integers
+from cobic.problem import PanelProblem
+from cobic.search.budget import Budget
+
+# Panels times comparisons: up to here all panels that lack two features are looked at, which takes as long as a few
+# programs do; where nothing is decided yet, up to some seconds of it.
+_LOOKED_AT, _LOOKED_AT_FIRST = 1 << 23, 1 << 31
+_SAME = 1e-7  # of a tail margin: panels that are better by less are not looked for
+_FRACTIONAL = 1e-6  # away from 0 and 1: less is the tolerance of the solver
+_CELLS = 1 << 23  # of features at hand and samples: 64 MB; with more, what is left of the counts is not split
+_SWAPPED = 100  # features of each class that exchanges try, beside those of the panel
+_SELDOM = 32  # one node in so many is rounded, however poor it is
+_POOR = 0.1  # of the tail margin: a rounded panel further below is not worth exchanges
+
+
+class PanelIncumbent:
+    """The best panel so far."""
+
+    def __init__(self, panel: PanelProblem, budget: Budget) -> None:
+        self._panel, self._budget = panel, budget
+        self.support: Bools | None = None
+        self.tail_margin = self.ceiling = -np.inf
+
+    @property
+    def level(self) -> float:
+        """What a panel must exceed to be looked for."""
+        return self.ceiling + _SAME * abs(self.ceiling) if self.support is not None else -2 * self._panel.largest_margin
+
+    def offer(self, support: Bools) -> bool:
+        """Take a panel if it is better; tell whether it is."""
+        value = self._panel.tail_margin(support)
+        if not value > self.tail_margin:
+            return False
+        self.support, self.tail_margin, self.ceiling = support.copy(), value, self._panel.ceiling(support)
+        self._budget.report(n_selected=self._panel.total, objective=value)
+        return True
+
+
+@dataclass(eq=False)
+class _Case:
+    """A box of counts; or, at single counts, a node of the tree over features at hand."""
+
+    low: Integers
+    high: Integers
+    bound: float
+    cut: int  # the multipliers that prove the bound
+    arena: Arena | None = None
+    values: Values | None = None
+    fixes: list[int] = field(default_factory=list)  # multipliers that decide features here
+    split: SplitCount | SplitFeature | Single | All | None = None
+    children: list["_Case"] = field(default_factory=list)
+
+    @property
+    def is_point(self) -> bool:
+        return bool((self.low == self.high).all())
+
+
+class PanelSearch:
+    """Brings the best panel and the proven bound together."""
+
+    def __init__(self, panel: PanelProblem, budget: Budget, rng: np.random.Generator, target_gap: float = 0.0) -> None:
+        self._panel, self._problem, self._budget, self._rng = panel, panel.problem, budget, rng
+        self._target_gap = target_gap
+        self.incumbent = PanelIncumbent(panel, budget)
+        self._proof: list[Multipliers] = []
+        self._cuts: dict[int, Cut] = {}  # those of counts, which say something about boxes
+        self._roots: dict[tuple[int, ...], tuple[PanelRoot, int]] = {}
+        self._heap: list[tuple[float, int, _Case]] = []
+        self._pushed, self._settled = itertools.count(), -np.inf
+        self._n_nodes = 0
+
+    @property
+    def bound(self) -> float:
+        """No panel has a larger tail margin."""
+        best_open = -self._heap[0][0] if self._heap else -np.inf
+        return max(best_open, self._settled, self.incumbent.level)  # features were decided at that level
+
+    def run(self) -> None:
+        """Search until nothing is left, or selection and bound are close enough, or the budget is spent."""
+        everywhere = np.full(self._problem.comparisons.other.shape, 1.0 / self._problem.comparisons.other.shape[1])
+        weights = self._panel.weights / self._panel.weights.sum()
+        start = whole_shares(everywhere * weights[:, None])
+        shares = np.full(self._panel.low.size, 1.0 / self._panel.low.size)
+        counts = self._nearest(self._panel.low, self._panel.high, shares)
+        cut = Cut(self._problem, start, counts)
+        self._root = _Case(self._panel.low, self._panel.high, np.inf, self._record(cut.multipliers, cut.slope))
+        self._cuts[self._root.cut] = cut
+        self._offer_best(cut, counts)
+        self._bound_box(self._root)
+        self._push(self._root)
+        while self._heap and not self._budget.exhausted():
+            self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
+            if self.bound - self.incumbent.tail_margin <= self._target_gap * abs(self.incumbent.tail_margin):
+                return
+            _, _, case = heapq.heappop(self._heap)
+            if not self._visit(case):
+                self._push(case)
+                break
+        self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
+
+    def _offer_best(self, cut: Cut, counts: Integers) -> None:
+        """Have some panel at once: the features with the best scores."""
+        support = self._problem.required.copy()
+        for members, n in zip(self._problem.features_of_class, counts - self._problem.required_sizes, strict=True):
+            free = members[~self._problem.required[members]]
+            support[free[largest(cut.scores[free], int(n))]] = True
+        self.incumbent.offer(support)
+
+    def certificate(self) -> dict[str, Any]:
+        """The proof of the present bound."""
+        steps: list[Step] = []
+        left = [self._root]
+        while left:
+            case = left.pop()
+            steps += [Fix(cut) for cut in case.fixes]
+            if isinstance(case.split, (SplitCount, SplitFeature)):
+                steps.append(case.split)
+                left += reversed(case.children)
+            else:
+                steps.append(Close(case.cut) if case.split is None else case.split)
+        return make_panel_certificate(self._panel, self.incumbent.support, self.bound, self._proof, steps)
+
+    def _push(self, case: _Case) -> None:
+        """Keep a case for later, unless nothing in it is better than what is there."""
+        if case.bound <= self.incumbent.level:
+            self._settled = max(self._settled, case.bound)
+        else:
+            heapq.heappush(self._heap, (-case.bound, next(self._pushed), case))
+
+    def _record(self, whole: Integers, slope: float = 0.0) -> int:
+        self._proof.append(Multipliers.of(whole, slope))
+        return len(self._proof) - 1
+
+    def _visit(self, case: _Case) -> bool:
+        """Split a case, or show that nothing in it is better; False if out of budget."""
+        if case.arena is not None:
+            self._visit_node(case)
+            return True
+        if not case.is_point:
+            self._bound_box(case)
+            if case.bound <= self.incumbent.level:
+                self._push(case)
+                return True
+        counts = case.low if case.is_point else self._promising(case)
+        root = self._relaxed(counts)
+        if root is None:
+            return False
+        if case.is_point:
+            self._open(case, *root)
+        else:
+            self._bound_box(case)
+            self._split_box(case, counts)
+        return True
+
+    def _relaxed(self, counts: Integers) -> tuple[PanelRoot, int] | None:
+        """The relaxation at some counts and the place of its multipliers; its rounded panel is offered."""
+        known = self._roots.get(tuple(counts.tolist()))
+        if known is not None:
+            return known
+        root = root_at(self._panel, counts, self._nearest_multipliers(), self._budget)
+        if root is None:
+            return None
+        place = self._record(root.cut.multipliers, root.cut.slope)
+        self._cuts[place] = root.cut
+        self._roots[tuple(counts.tolist())] = (root, place)
+        self._round_root(counts, root)
+        root.cut.release()
+        return root, place
+
+    def _nearest_multipliers(self) -> Integers:
+        """Multipliers to begin with: the last ones."""
+        return next(reversed(self._cuts.values())).multipliers
+
+    def _round_root(self, counts: Integers, root: PanelRoot) -> None:
+        """The panels that a relaxation over all features leads to."""
+        bound = self._losses(counts, root.cut, self.incumbent.level)
+        features = np.flatnonzero(self._problem.selectable)
+        tried = np.zeros(self._problem.n_features, dtype=np.bool_)
+        tried[root.features] = root.x > 0
+        for cls, n in enumerate(counts):
+            mine = self._problem.feature_classes[features] == cls
+            near = np.where(bound.preferred[mine] == IN, -1.0, bound.losses[mine])
+            tried[features[mine][largest(-near, int(n) + _SWAPPED)]] = True
+        places = np.flatnonzero(tried & ~self._problem.required)
+        arena = Arena(self._panel, counts, places, self._problem.required, self._budget)
+        x = np.zeros(self._problem.n_features)
+        x[root.features] = root.x
+        swaps = PanelSwaps(arena, np.arange(places.size))
+        self._improve(arena, swaps, self._rounded(arena, x[places], arena.undecided()))
+
+    def _improve(self, arena: Arena, swaps: PanelSwaps, chosen: Bools) -> None:
+        """Offer what exchanges make of a panel."""
+        better, value = swaps.climb(chosen)
+        if value > self.incumbent.tail_margin:
+            support = arena.fixed_in.copy()
+            support[arena.features[swaps.places[better]]] = True
+            self.incumbent.offer(support)
+
+    def _rounded(self, arena: Arena, x: Floats, values: Values) -> Bools:
+        """The panel that holds the largest shares of a fractional one."""
+        chosen: Bools = values == IN
+        for cls, wanted in enumerate(arena.missing(values)):
+            free = np.flatnonzero((values == FREE) & (arena.classes == cls))
+            chosen[free[largest(x[free], int(wanted))]] = True
+        return chosen
+
+    def _losses(self, counts: Integers, cut: Cut, level: float) -> NodeBound:
+        """What multipliers say about each feature that may be selected, at some counts."""
+        problem, weights = self._problem, cut.multipliers.astype(np.float64)
+        features = np.flatnonzero(problem.selectable)
+        values = np.where(problem.required[features], IN, FREE).astype(np.int8)
+        classes, missing = problem.feature_classes[features], counts - problem.required_sizes
+        error = error_of(self._panel, weights)
+        return node_bound(cut.scores[features], classes, values, counts, missing, -level * cut.size, error)
+
+    def _open(self, case: _Case, root: PanelRoot, place: int) -> None:
+        """Begin the tree at single counts: most features are decided by the multipliers of the relaxation."""
+        if root.value < case.bound:
+            case.bound, case.cut = root.value, place
+        if case.bound <= self.incumbent.level:
+            self._push(case)
+            return
+        bound = self._losses(case.low, root.cut, self.incumbent.level)
+        features, forced = np.flatnonzero(self._problem.selectable), bound.forced
+        if int((~forced).sum()) * self._problem.n_samples > _CELLS:
+            self._settled = max(self._settled, case.bound)  # what is left is too much to be split
+            return
+        fixed_in = np.zeros(self._problem.n_features, dtype=np.bool_)
+        fixed_in[features[forced & (bound.preferred == IN)]] = True
+        arena = Arena(self._panel, case.low, features[~forced], fixed_in, self._budget)
+        case.fixes.append(place)
+        case.arena, case.values = arena, arena.undecided()
+        self._push(case)
+
+    def _visit_node(self, case: _Case) -> None:
+        """Bound a node of the tree over features, decide what its multipliers decide, and split it."""
+        arena, values = case.arena, case.values
+        assert arena is not None
+        assert values is not None
+        whole = self._proof[case.cut].dense(self._problem.comparisons.other.shape)
+        bound = arena.bound(whole, values, self.incumbent.level)
+        if self._decide(case, bound, case.cut):
+            return
+        if self._look_at_all(case):
+            return
+        relaxed = arena.relax(values, bound.losses, self.incumbent.level)
+        if relaxed is None:
+            if self._budget.exhausted():
+                self._push(case)
+            else:
+                self._settle_by_hand(case)
+            return
+        self._n_nodes += 1
+        place = self._record(relaxed.whole)
+        if self._decide(case, relaxed.bound, place):
+            return
+        self._round_node(arena, relaxed.x, relaxed.bound, values)
+        away = np.where(values == FREE, 0.5 - np.abs(relaxed.x - 0.5), -1.0)
+        if away.max() < _FRACTIONAL:
+            self._settle_by_hand(case)
+        else:
+            self._split_node(case, int(away.argmax()))
+
+    def _look_at_all(self, case: _Case) -> bool:
+        """Look at every panel that is left, if the worst margin counts, two features are missing, and it is quick."""
+        arena, values = case.arena, case.values
+        assert arena is not None
+        assert values is not None
+        missing = arena.missing(values)
+        if self._panel.caps is not None or (missing < 0).any() or missing.sum() != 2:
+            return False
+        first, second = (np.flatnonzero((values == FREE) & (arena.classes == cls)) for cls in places_of(missing))
+        cells = first.size * second.size * self._problem.comparisons.other.size
+        if cells > (_LOOKED_AT_FIRST if self._panel.total == 2 else _LOOKED_AT):
+            return False
+        pair = arena.best_pair(values, first, second)
+        if pair is not None:
+            support = arena.fixed_in.copy()
+            support[arena.features[(values == IN)]] = support[arena.features[list(pair)]] = True
+            self.incumbent.offer(support)
+        case.split = All()
+        self._settled = max(self._settled, self.incumbent.level)
+        return True
+
+    def _decide(self, case: _Case, bound: NodeBound, place: int) -> bool:
+        """Take what multipliers say about a node: its bound, and features that are decided. Is nothing better left?"""
+        assert case.values is not None
+        level = self.incumbent.level
+        value = (bound.value + bound.error) / float(self._proof[place].values.sum()) + level
+        if value < case.bound:
+            case.bound, case.cut = value, place
+        if bound.closes or case.bound <= level:
+            self._settled = max(self._settled, min(case.bound, level))
+            if bound.closes:
+                case.cut = place
+            return True
+        forced = (case.values == FREE) & bound.forced
+        if forced.any():
+            case.values[forced] = bound.preferred[forced]
+            case.fixes.append(place)
+        return False
+
+    def _round_node(self, arena: Arena, x: Floats, bound: NodeBound, values: Values) -> None:
+        """Round a fractional panel; exchanges follow where it is promising, and now and then."""
+        chosen = self._rounded(arena, x, values)
+        held = np.flatnonzero(chosen)
+        value = PanelSwaps(arena, held).tail_margin(np.ones(held.size, dtype=np.bool_))
+        poor = value < self.incumbent.tail_margin - _POOR * abs(self.incumbent.tail_margin)
+        if poor and self._n_nodes % _SELDOM:
+            return
+        tried = chosen.copy()
+        for cls in range(arena.counts.size):
+            mine = np.flatnonzero(arena.classes == cls)
+            tried[mine[largest(-bound.losses[mine], _SWAPPED)]] = True
+        places = np.flatnonzero(tried)
+        self._improve(arena, PanelSwaps(arena, places), chosen[places])
+
+    def _split_node(self, case: _Case, place: int) -> None:
+        """Split a node on a feature: without it, and with it."""
+        assert case.arena is not None
+        assert case.values is not None
+        case.split = SplitFeature(int(case.arena.features[place]))
+        for value in (OUT, IN):
+            values = case.values.copy()
+            values[place] = value
+            child = _Case(case.low, case.high, case.bound, case.cut, case.arena, values)
+            case.children.append(child)
+            self._push(child)
+        case.values = None
+
+    def _settle_by_hand(self, case: _Case) -> None:
+        """Where the program says nothing new, split on any feature, until one panel is left, or none."""
+        arena, values = case.arena, case.values
+        assert arena is not None
+        assert values is not None
+        missing, free = arena.missing(values), values == FREE
+        available = np.bincount(arena.classes[free], minlength=missing.size)
+        if ((missing < 0) | (missing > available)).any():
+            return  # there is none: any multipliers show that
+        if ((missing == 0) | (missing == available)).all():
+            support = arena.fixed_in.copy()
+            support[arena.features[(values == IN) | (free & (missing[arena.classes] > 0))]] = True
+            self.incumbent.offer(support)
+            case.split, ceiling = Single(), self._panel.ceiling(support)
+            self._settled = max(self._settled, ceiling)
+            return
+        still_open = (missing > 0) & (missing < available)
+        self._split_node(case, int(np.flatnonzero(free & still_open[arena.classes])[0]))
+
+    def _bound_box(self, case: _Case) -> None:
+        """Bound a box by all multipliers that say something about boxes."""
+        for place, cut in self._cuts.items():
+            error = error_of(self._panel, cut.multipliers.astype(np.float64))
+            value = cut.box_values(case.low[None, :], case.high[None, :], self._panel.total)[0]
+            value = float((value + 2.0 * error) / cut.size)  # twice, for what the slope adds and takes away again
+            if value < case.bound:
+                case.bound, case.cut = value, place
+
+    def _promising(self, case: _Case) -> Integers:
+        """The counts in a box at which the multipliers at hand leave the largest margin, as far as small steps show."""
+        best = self._nearest(case.low, case.high, case.high / case.high.sum())
+        step = max(1, int((case.high - case.low).max()) // 4)
+        while True:
+            moved = [best]
+            for into, out in itertools.permutations(range(best.size), 2):
+                other = best.copy()
+                other[into] += step
+                other[out] -= step
+                if other[into] <= case.high[into] and other[out] >= case.low[out]:
+                    moved.append(other)
+            tried = np.array(moved)
+            values = np.min([cut.values(tried) / cut.size for cut in self._cuts.values()], axis=0)
+            chosen = int(values.argmax())
+            if chosen == 0 and step == 1:
+                return best
+            best, step = tried[chosen], step if chosen else step // 2
+
+    def _split_box(self, case: _Case, counts: Integers) -> None:
+        """Split a box at some counts; they go to the first half, unless that would be the whole box."""
+        cls = int((case.high - case.low).argmax())
+        at = int(min(counts[cls], case.high[cls] - 1))
+        case.split = SplitCount(cls, at)
+        for half in (0, 1):
+            low, high = case.low.copy(), case.high.copy()
+            if half:
+                low[cls] = at + 1
+            else:
+                high[cls] = at
+            low, high = cut_to_total(low, high, self._panel.total, or_more=False)
+            child = _Case(low, high, case.bound, case.cut)
+            case.children.append(child)
+            if (low <= high).all():
+                self._bound_box(child)
+                self._push(child)
+
+    def _nearest(self, low: Integers, high: Integers, shares: Floats) -> Integers:
+        """Counts in a box with the right total, about in some shares."""
+        counts = np.clip(np.round(shares * self._panel.total).astype(np.int64), low, high)
+        while (excess := int(counts.sum()) - self._panel.total) != 0:
+            room = counts - low if excess > 0 else high - counts
+            counts[int(room.argmax())] -= np.sign(excess)
+        return counts
