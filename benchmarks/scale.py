@@ -24,7 +24,7 @@ _CAP = 16 << 30
 _WRITING = 1800.0
 _BEYOND = 300.0
 _CSR = ("data", "indices", "indptr")
-_PASSES = ("products", "transposed_products", "class_sums", "class_scores", "grouped_scores")
+_PASSES = ("products", "transposed_products", "class_sums", "class_scores")
 
 
 @dataclass(frozen=True)

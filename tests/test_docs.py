@@ -143,7 +143,7 @@ def imports(path):
         ("anndata", {"adata.py"}),
         ("pooch", {"datasets/public.py"}),
         ("time", {"search/budget.py"}),
-        ("threadpoolctl", {"matrix/threads.py", "matrix/pool.py"}),
+        ("threadpoolctl", {"matrix/pool.py"}),
         ("pickle", set()),
     ],
 )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import cobic
 from cobic.methods.linearisation import CountRange, Linearisation
-from cobic.methods.milp import _cut_off, _HardSearch
+from cobic.methods.milp import _cut_off, _Search
 from cobic.methods.relaxation import Relaxation
 from cobic.search.budget import Budget
 from oracle import Oracle
@@ -76,7 +76,7 @@ def test_tightened_ranges_hold_every_selection_that_is_as_good(data, instance):
     problem = cobic.Problem(X, y, alpha, beta)
     if not problem.feature_class_sizes.all():
         return
-    search = _HardSearch(problem, Budget(None, None, problem.n_features))
+    search = _Search(problem, Budget(None, None, problem.n_features))
     search.start()
     search.tighten()
     for chosen in product((False, True), repeat=problem.n_features):

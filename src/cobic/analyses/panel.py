@@ -12,7 +12,7 @@ from cobic.certified.panel_search import PanelSearch
 from cobic.checks import is_number, require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools
-from cobic.matrix.threads import fitting_threads
+from cobic.matrix.pool import fitting_threads
 from cobic.methods import require_bearable
 from cobic.problem import PanelProblem, Problem, Ties
 from cobic.problem.panel import Size, Weights
@@ -193,7 +193,7 @@ def panel(
         message = f"target_gap is {target_gap!r}: give a number of at least 0"
         raise InputError(message)
     rng = np.random.default_rng(require_whole("seed", seed, 0))
-    with Budget(time_limit, on_progress, asked.total) as budget, fitting_threads(problem.matrix):
+    with Budget(time_limit, on_progress, asked.total) as budget, fitting_threads(problem.matrix.shape):
         search = PanelSearch(asked, budget, rng, target_gap)
         search.run()
     return _answer(asked, search, budget)

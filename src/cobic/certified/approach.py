@@ -13,7 +13,7 @@ from cobic.certified.selections import Selections
 from cobic.certified.standing import Standing
 from cobic.certified.totals import Totals
 from cobic.problem import Problem
-from cobic.search.budget import Budget, Incumbent
+from cobic.search.budget import Budget, Incumbent, SilentBudget
 
 
 class Approach:
@@ -145,7 +145,7 @@ def bound_of_part(problem: Problem, budget: Budget, effort: Effort) -> Beginning
     part = part_of_features(problem, effort)
     if part is None or part.is_consistent(part.selectable):
         return None
-    silent = budget.silent()  # nobody is told about a part
+    silent = SilentBudget(budget)  # nobody is told about a part
     explorer = Explorer(part, silent, effort)
     standing = Standing(part, silent, Incumbent(part, silent), effort.programs, effort=effort)
     approach = Approach(explorer, standing)

@@ -24,7 +24,7 @@ from cobic.certified.looks import Decided
 from cobic.certified.proof import Close, Single, SplitCount, SplitFeature, Step
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
-from cobic.search.budget import Budget, SoftIncumbent
+from cobic.search.budget import Budget, Incumbent
 from cobic.search.repair import climb, climb_by_several, climb_in_batches, is_large
 
 _ROUNDING = 1e-6  # features: by so much an objective in floating point may be off
@@ -56,7 +56,7 @@ class SoftSearch:
         self,
         problem: Problem,
         budget: Budget,
-        incumbent: SoftIncumbent,
+        incumbent: Incumbent,
         max_programs: int,
         target_gap: float,
         effort: Effort = DEFAULT,

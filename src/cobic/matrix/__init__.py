@@ -10,13 +10,11 @@ the last bit, whatever they are stored as and however many threads work on them.
 
 from cobic.matrix.base import Bools, Floats, Integers, Matrix
 from cobic.matrix.convert import as_matrix, stays_where_it_is, stored_sparse
-from cobic.matrix.dense import DenseMatrix
 from cobic.matrix.sparse import SparseMatrix
 from cobic.matrix.stored import StoredArray, StoredSparse
 
 __all__ = [
     "Bools",
-    "DenseMatrix",
     "Floats",
     "Integers",
     "Matrix",

@@ -15,14 +15,35 @@ Bits = NDArray[np.uint64]
 NotFinite = tuple[int, int, float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Survey:
     """What one look at all numbers tells."""
 
     row_peaks: Floats  # largest absolute value of each sample (n,) and of each feature (m,)
     column_peaks: Floats
-    not_finite: NotFinite | None  # row, column and value of the first NaN or infinity
-    fingerprints: Bits | None  # the fingerprint of each feature, if it was asked for
+    fingerprints: Bits  # the fingerprint of each feature; none if they were not asked for
+    not_finite: NotFinite | None = None  # row, column and value of the first NaN or infinity
+
+    @classmethod
+    def blank(cls, shape: tuple[int, int], *, with_bits: bool) -> "Survey":
+        """That of nothing, to which parts are added."""
+        return cls(np.zeros(shape[0]), np.zeros(shape[1]), np.zeros(shape[1] if with_bits else 0, dtype=np.uint64))
+
+    def add(self, part: "Survey", rows: Any, columns: Any) -> None:
+        """Add a part; the rows and columns it is about are slices, or indices in rising order."""
+        self.row_peaks[rows] = np.maximum(self.row_peaks[rows], part.row_peaks)
+        self.column_peaks[columns] = np.maximum(self.column_peaks[columns], part.column_peaks)
+        if self.fingerprints.size:
+            self.fingerprints[columns] += part.fingerprints
+        if part.not_finite is not None:
+            row, column, value = part.not_finite
+            place = (_at(rows, row), _at(columns, column))
+            if self.not_finite is None or place < self.not_finite[:2]:
+                self.not_finite = (*place, value)
+
+
+def _at(places: Any, local: int) -> int:
+    return (places.start or 0) + local if isinstance(places, slice) else int(places[local])
 
 
 class Matrix(ABC):
@@ -52,17 +73,18 @@ class Matrix(ABC):
     def transposed_products(self, multipliers: Floats) -> Floats:
         """``X.T @ multipliers``: (m, g) for sample multipliers (n, g)."""
 
-    @abstractmethod
     def class_sums(self, weights: Floats, classes: Integers, n_classes: int) -> Floats:
         """Weighted sums of each sample over the features of each class, (n, k)."""
+        by_class = np.zeros((weights.size, n_classes))
+        member = np.flatnonzero(classes >= 0)
+        by_class[member, classes[member]] = weights[member]
+        return self.products(by_class)
 
-    @abstractmethod
     def class_scores(self, pull: Floats, classes: Integers) -> Floats:
-        """For each feature the product with the column of its class, (m,)."""
-
-    @abstractmethod
-    def grouped_scores(self, pull: Floats, classes: Integers, groups: Integers) -> Floats:
-        """:meth:`class_scores` of each group of samples by itself, (G, m), in one pass."""
+        """For each feature the product with the column of its class, (m,); 0 for a feature in no class."""
+        own: Floats = self.transposed_products(pull)[np.arange(classes.size), classes]
+        own[classes < 0] = 0.0
+        return own
 
     @abstractmethod
     def rows(self, index: Integers) -> Floats:
@@ -80,13 +102,24 @@ class Matrix(ABC):
     def take(self, index: Integers) -> "Matrix":
         """Some samples, in the same form; of a file or of chunks, a view."""
 
-    def peaks(self) -> tuple[Floats, Floats]:
-        """Largest absolute value of each sample (n,) and of each feature (m,)."""
-        return self._survey.row_peaks, self._survey.column_peaks
-
     @abstractmethod
     def row_peaks(self, features: Bools) -> Floats:
         """Largest absolute value of each sample over some features, (n,); 0 if there are none."""
+
+    @abstractmethod
+    def survey(self, bit_weights: Bits | None = None) -> Survey:
+        """Look at all numbers once; `bit_weights` of the samples make fingerprints.
+
+        That of a feature is the sum of weight × bits of the value, modulo 2⁶⁴.
+        """
+
+    @cached_property
+    def _survey(self) -> Survey:
+        return self.survey(fingerprint_weights(self.shape[0]) if self.costly else None)
+
+    def peaks(self) -> tuple[Floats, Floats]:
+        """Largest absolute value of each sample (n,) and of each feature (m,)."""
+        return self._survey.row_peaks, self._survey.column_peaks
 
     def first_not_finite(self) -> NotFinite | None:
         """Row, column and value of the first NaN or infinity, or None."""
@@ -94,21 +127,7 @@ class Matrix(ABC):
 
     def fingerprints(self) -> Bits:
         """A number per feature (m,) that depends on its values alone: equal for equal features, else as by chance."""
-        if self.costly and self._survey.fingerprints is not None:
-            return self._survey.fingerprints
-        return self.weighted_bits(fingerprint_weights(self.shape[0]))
-
-    @abstractmethod
-    def weighted_bits(self, weights: Bits) -> Bits:
-        """Sum over the samples of weight × bits of the value, modulo 2⁶⁴, for each feature (m,)."""
-
-    @abstractmethod
-    def survey(self, bit_weights: Bits | None = None) -> Survey:
-        """Look at all numbers once; with `bit_weights` at their :meth:`weighted_bits`, too."""
-
-    @cached_property
-    def _survey(self) -> Survey:
-        return self.survey(fingerprint_weights(self.shape[0]) if self.costly else None)
+        return self._survey.fingerprints
 
 
 def fingerprint_weights(size: int) -> Bits:
@@ -119,56 +138,3 @@ def fingerprint_weights(size: int) -> Bits:
 def bits_of(values: NDArray[Any]) -> Bits:
     """The bits of numbers as float64, with one zero only; zeros have none, so that absent entries count nothing."""
     return (values.astype(np.float64) + 0.0).view(np.uint64)
-
-
-def by_class(weights: Floats, classes: Integers, n_classes: int) -> Floats:
-    """Weights (m, k): that of each feature in the column of its class."""
-    spread = np.zeros((weights.size, n_classes))
-    member = np.flatnonzero(classes >= 0)
-    spread[member, classes[member]] = weights[member]
-    return spread
-
-
-def own_class(products: Floats, classes: Integers) -> Floats:
-    """Of each row (m, k) the entry in the column of its class; 0 for a feature in no class."""
-    own: Floats = products[np.arange(classes.size), classes]
-    own[classes < 0] = 0.0
-    return own
-
-
-def runs(groups: Integers) -> list[tuple[int, slice]]:
-    """The groups of samples that are sorted by group, and where they are."""
-    edges = np.flatnonzero(np.diff(groups)) + 1
-    starts = np.concatenate([[0], edges]).tolist()
-    stops = np.concatenate([edges, [groups.size]]).tolist()
-    return [(int(groups[start]), slice(start, stop)) for start, stop in zip(starts, stops, strict=True) if stop > start]
-
-
-class Surveyor:
-    """Puts the surveys of parts of a matrix together."""
-
-    def __init__(self, shape: tuple[int, int], *, with_bits: bool) -> None:
-        self._rows, self._columns = np.zeros(shape[0]), np.zeros(shape[1])
-        self._bits = np.zeros(shape[1], dtype=np.uint64) if with_bits else None
-        self._bad: NotFinite | None = None
-
-    def add(self, part: Survey, rows: Any, columns: Any) -> None:
-        """Add a part; the rows and columns it is about are slices, or indices in rising order."""
-        self._rows[rows] = np.maximum(self._rows[rows], part.row_peaks)
-        self._columns[columns] = np.maximum(self._columns[columns], part.column_peaks)
-        if self._bits is not None and part.fingerprints is not None:
-            self._bits[columns] += part.fingerprints
-        if part.not_finite is not None:
-            row, column, value = part.not_finite
-            place = (_at(rows, row), _at(columns, column))
-            if self._bad is None or place < self._bad[:2]:
-                self._bad = (*place, value)
-
-    @property
-    def survey(self) -> Survey:
-        """The survey of the whole."""
-        return Survey(self._rows, self._columns, self._bad, self._bits)
-
-
-def _at(places: Any, local: int) -> int:
-    return (places.start or 0) + local if isinstance(places, slice) else int(places[local])

@@ -1,4 +1,4 @@
-"""Columns that cost a pass over the data, kept for the next time: a search asks for much the same ones each time."""
+"""Rows and columns that cost a pass over the data, kept for the next time: a search asks for much the same ones."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cobic.matrix.base import Floats, Integers
+from cobic.matrix.grid import is_range
 
 MOST_BYTES = 1 << 28  # 256 MB: beside it the interpreter is small, and a laptop has it
 AHEAD_BYTES = 1 << 27  # half of that: what is read ahead must not push out what is there
@@ -29,20 +30,19 @@ class ColumnCache:
         """Some columns, of which those that are not here are read, all at once."""
         wanted = index.tolist()
         missing = np.unique([column for column in wanted if column not in self._kept]).astype(np.intp)
-        new = read(missing) if missing.size else None
-        if new is not None and np.array_equal(missing, index):  # not to have them twice
+        new = read(missing) if missing.size else np.empty((self._n_rows, 0))
+        if missing.size and np.array_equal(missing, index):  # not to have them twice
             self._keep(missing, new)
             return np.asfortranarray(new, dtype=np.float64)
         result = np.empty((self._n_rows, index.size), order="F")
         place = {int(column): at for at, column in enumerate(missing)}
         for at, column in enumerate(wanted):
-            if column in self._kept:
+            if column in place:
+                result[:, at] = new[:, place[column]]
+            else:
                 result[:, at] = self._kept[column]
                 self._kept.move_to_end(column)
-            elif new is not None:
-                result[:, at] = new[:, place[column]]
-        if new is not None:
-            self._keep(missing, new)
+        self._keep(missing, new)
         return result
 
     def _keep(self, index: Integers, columns: NDArray[Any]) -> None:
@@ -65,15 +65,14 @@ class RowsAhead:
     def __getstate__(self) -> dict[str, Any]:
         return {"_first": 0, "_kept": None}
 
-    def rows(self, start: int, stop: int, ahead: int, read: Callable[[int, int], Any]) -> Any:
-        """Rows one after the other."""
+    def rows(self, index: Integers, read: Callable[[Integers], Any], end: Callable[[int], int], row_bytes: int) -> Any:
+        """Some rows; those one after the other are read on to the end that suits the last, as far as memory allows."""
+        if not is_range(index):
+            return read(index)
+        start, stop = int(index[0]), int(index[-1]) + 1
         if self._kept is None or not self._first <= start <= stop <= self._first + self._kept.shape[0]:
             self._kept = None  # to have both would take twice the memory
-            self._kept = read(start, max(stop, ahead))
+            most = start + max(1, AHEAD_BYTES // max(1, row_bytes))
+            self._kept = read(np.arange(start, max(stop, min(end(stop), most))))
             self._first = start
         return self._kept[start - self._first : stop - self._first]
-
-
-def most_ahead(row_bytes: int) -> int:
-    """How many rows may be read ahead."""
-    return max(1, AHEAD_BYTES // max(1, row_bytes))

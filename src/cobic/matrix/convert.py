@@ -1,7 +1,6 @@
 """From whatever a user has to a matrix, without importing the libraries that it may be of."""
 
 from collections.abc import Callable
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -13,19 +12,14 @@ from cobic.matrix.base import Floats, Matrix
 from cobic.matrix.chunked import ChunkedMatrix
 from cobic.matrix.dense import DenseMatrix
 from cobic.matrix.sparse import SparseMatrix
-from cobic.matrix.stored import RowsOfSparse, StoredArray, StoredSparse, TurnedRows
+from cobic.matrix.stored import StoredArray, StoredSparse
 
-_STORED = (StoredArray, StoredSparse, RowsOfSparse, TurnedRows)
+_NOT_REAL = "X has numbers of type {}, not real numbers"
+_NOT_REAL_ENTRIES = "X is a sparse matrix of {}, not of real numbers"
 
 
 def as_matrix(X: Any) -> Matrix:
-    """Look at X as a :class:`Matrix`, without copying it where that can be avoided.
-
-    Examples
-    --------
-    >>> as_matrix([[1, 2], [3, 4]]).shape
-    (2, 2)
-    """
+    """Look at X as a :class:`Matrix`, without copying it where that can be avoided."""
     if isinstance(X, Matrix):
         return X
     matrix = _wrap(X)
@@ -38,58 +32,28 @@ def as_matrix(X: Any) -> Matrix:
 
 def stays_where_it_is(X: Any) -> bool:
     """Tell whether X is on disk, in chunks, or a matrix already, so that nobody may turn it into an array."""
-    return isinstance(X, (Matrix, *_STORED, np.memmap)) or _library(X) is not None
+    return isinstance(X, (Matrix, StoredArray, StoredSparse, np.memmap)) or _library(X) is not None
 
 
-@singledispatch
 def _wrap(X: Any) -> Matrix:
-    library = _library(X)
+    if isinstance(X, np.memmap):
+        return _wrap_file(X, "in a memory map")
+    if isinstance(X, StoredArray):
+        return DenseMatrix(_real(X))
+    if isinstance(X, StoredSparse):
+        X.require_rows()
+        return SparseMatrix(_real(X, _NOT_REAL_ENTRIES))
+    if isinstance(X, (sp.spmatrix, sp.sparray)):
+        sparse: Any = X
+        _require_table(sparse.ndim)
+        return SparseMatrix(_real(sparse if sparse.format in ("csr", "csc") else sparse.tocsr(), _NOT_REAL_ENTRIES))
+    library = None if isinstance(X, np.ndarray) else _library(X)
     if library is not None:
         return _OF_LIBRARY[library](X)
     to_numpy = getattr(X, "to_numpy", None)  # pandas and polars frames
     array = to_numpy() if to_numpy is not None else np.asarray(X)
-    return _wrap_array(array)
-
-
-@_wrap.register
-def _wrap_array(array: np.ndarray) -> Matrix:
     _require_table(array.ndim)
-    if array.dtype.kind not in "biuf":
-        array = _numbers(array)
-    return DenseMatrix(array)
-
-
-@_wrap.register(np.memmap)
-def _wrap_memory_map(array: Any) -> Matrix:
-    _require_table(array.ndim)
-    _require_numbers(array.dtype)
-    return DenseMatrix(StoredArray(array, "in a memory map"))
-
-
-@_wrap.register(StoredArray)
-def _wrap_stored(array: StoredArray) -> Matrix:
-    _require_numbers(array.dtype)
-    return DenseMatrix(array)
-
-
-@_wrap.register(StoredSparse)
-@_wrap.register(RowsOfSparse)
-def _wrap_stored_sparse(array: Any) -> Matrix:
-    _require_sparse_numbers(array.dtype)
-    return SparseMatrix(array)
-
-
-@_wrap.register
-def _wrap_turned(array: TurnedRows) -> Matrix:
-    raise array.refusal()
-
-
-@_wrap.register(sp.spmatrix)
-@_wrap.register(sp.sparray)
-def _wrap_sparse(array: Any) -> Matrix:
-    _require_table(array.ndim)
-    _require_sparse_numbers(array.dtype)
-    return SparseMatrix(array if array.format in ("csr", "csc") else array.tocsr())
+    return DenseMatrix(_numbers(array) if array.dtype.kind in "OUS" else _real(array))
 
 
 def _library(X: Any) -> str | None:
@@ -105,15 +69,11 @@ def _wrap_hdf(X: Any) -> Matrix:
     return _wrap_file(X, "in an HDF5 file")
 
 
-def _wrap_zarr(X: Any) -> Matrix:
-    return _wrap_file(X, "in a Zarr store")
-
-
 def _wrap_file(X: Any, words: str) -> Matrix:
     if not hasattr(X, "dtype"):
-        return _wrap_stored_sparse(stored_sparse(X, words))
+        return _wrap(stored_sparse(X, words))
     _require_table(len(X.shape))
-    return _wrap_stored(StoredArray(X, words))
+    return _wrap(StoredArray(X, words))
 
 
 def _wrap_backed(X: Any) -> Matrix:
@@ -122,10 +82,7 @@ def _wrap_backed(X: Any) -> Matrix:
     if group is None:
         message = f"X is of type {type(X).__name__}: give its table of numbers, such as adata.X"
         raise InputError(message)
-    words = "in an HDF5 file" if _library(group) == "h5py" else "in a Zarr store"
-    if words == "in an HDF5 file" and not group:
-        return _wrap_hdf(group)
-    return _wrap_stored_sparse(stored_sparse(group, words))
+    return _wrap(group)
 
 
 def stored_sparse(group: Any, words: str) -> StoredSparse:
@@ -137,7 +94,7 @@ def stored_sparse(group: Any, words: str) -> StoredSparse:
     if form not in ("csr", "csc") or len(shape) != 2:
         message = f"X is a group {words}, but no csr or csc matrix as anndata writes it: give the array in it"
         raise InputError(message)
-    return StoredSparse(group, "csr" if form == "csr" else "csc", (int(shape[0]), int(shape[1])), words)
+    return StoredSparse(group, "csr" if form == "csr" else "csc", shape, words)
 
 
 def _wrap_dask(X: Any) -> Matrix:
@@ -145,15 +102,14 @@ def _wrap_dask(X: Any) -> Matrix:
     if any(size != size for size in X.shape):
         message = "X is a dask array of chunks of unknown size: call X.compute_chunk_sizes() first"
         raise InputError(message)
-    _require_numbers(X.dtype)
-    return ChunkedMatrix(X)
+    return ChunkedMatrix(_real(X))
 
 
 _OF_LIBRARY: dict[str, Callable[[Any], Matrix]] = {
     "anndata": _wrap_backed,
     "dask": _wrap_dask,
     "h5py": _wrap_hdf,
-    "zarr": _wrap_zarr,
+    "zarr": lambda X: _wrap_file(X, "in a Zarr store"),
 }
 
 
@@ -163,28 +119,19 @@ def _require_table(ndim: int) -> None:
         raise InputError(message)
 
 
-def _require_numbers(dtype: Any) -> None:
-    if np.dtype(dtype).kind not in "biuf":
-        message = f"X has numbers of type {dtype}, not real numbers"
-        raise InputError(message)
-
-
-def _require_sparse_numbers(dtype: Any) -> None:
-    if dtype.kind not in "biuf":
-        message = f"X is a sparse matrix of {dtype}, not of real numbers"
-        raise InputError(message)
+def _real(array: Any, refusal: str = _NOT_REAL) -> Any:
+    if np.dtype(array.dtype).kind not in "biuf":
+        raise InputError(refusal.format(array.dtype))
+    return array
 
 
 def _numbers(array: NDArray[Any]) -> Floats:
-    if array.dtype.kind in "OUS":
-        try:
-            return array.astype(np.float64)
-        except (TypeError, ValueError):
-            row, column = next(cell for cell in np.ndindex(*array.shape) if not _is_number(array[cell]))
-            message = f"X[{row}, {column}] is {array[row, column]!r}, not a number: leave text columns out of X"
-            raise InputError(message) from None
-    _require_numbers(array.dtype)
-    raise AssertionError  # pragma: no cover
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        row, column = next(cell for cell in np.ndindex(*array.shape) if not _is_number(array[cell]))
+        message = f"X[{row}, {column}] is {array[row, column]!r}, not a number: leave text columns out of X"
+        raise InputError(message) from None
 
 
 def _is_number(cell: Any) -> bool:

@@ -10,13 +10,12 @@ import numpy as np
 from cobic.certified.certificate import make_certificate
 from cobic.checks import require_whole
 from cobic.errors import InputError
-from cobic.matrix.threads import fitting_threads
+from cobic.matrix.pool import fitting_threads
 from cobic.methods import bilevel_vns, certified, fixed_point, milp, sequential_binary, sequential_lp
 from cobic.methods.memory import warn_if_too_large
-from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
 from cobic.search.budget import Budget, OnProgress
-from cobic.search.judge import judged
+from cobic.search.judge import Outcome, judged
 from cobic.search.result import Result
 
 DEFAULT_METHOD = "certified"
@@ -110,7 +109,7 @@ def solve(
         message = f"method {method!r} knows no soft margins: leave slack_penalty at inf, or use method {able}"
         raise InputError(message)
     rng = np.random.default_rng(require_whole("seed", seed, 0))
-    with Budget(time_limit, on_progress, problem.n_selectable) as budget, fitting_threads(problem.matrix):
+    with Budget(time_limit, on_progress, problem.n_selectable) as budget, fitting_threads(problem.matrix.shape):
         if problem.feature_class_sizes.all():
             outcome = chosen.solve(problem, budget, rng, **options)
         else:  # a class that has no features cannot be read back

@@ -32,8 +32,6 @@ Where the paper is silent, we read it so:
 * g counts as 0 if no single term exceeds 1e-9 of its row's size: the rounding error of the sums, not a violation.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -41,10 +39,10 @@ import numpy as np
 from cobic.checks import is_number, require_choice, require_jobs, require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools, Floats
-from cobic.methods.outcome import Outcome
 from cobic.methods.relaxation import Relaxation, shares_of
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
+from cobic.search.judge import Outcome
 from cobic.search.lp import LpSolver
 from cobic.search.parallel import runs_alone, side_by_side
 from cobic.search.repair import repair
@@ -53,29 +51,12 @@ from cobic.search.result import Run
 _NEGLIGIBLE = 1e-9  # of the values: rounding, not a violation
 
 
-@dataclass(frozen=True)
-class _Parameters:
+class _Parameters(NamedTuple):
     criterion: str
-    restarts: int
     starting_range: float
     max_range: float
     range_growth: float
     max_iterations: int
-
-    def check(self) -> None:
-        require_whole("restarts", self.restarts, 1)
-        require_whole("max_iterations", self.max_iterations, 1)
-        require_choice("criterion", self.criterion, ("consistent", "published"))
-        numbers = is_number(self.starting_range) and is_number(self.max_range)
-        if not (numbers and 0 < self.starting_range <= self.max_range < 1):
-            message = (
-                f"starting_range is {self.starting_range!r} and max_range {self.max_range!r}: "
-                "they must satisfy 0 < starting_range <= max_range < 1"
-            )
-            raise InputError(message)
-        if not (is_number(self.range_growth) and self.range_growth > 1):
-            message = f"range_growth is {self.range_growth!r}: it must be above 1, or the search never ends"
-            raise InputError(message)
 
 
 def solve(
@@ -95,12 +76,8 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem
-        What to solve; every class has features.
-    budget : Budget
-        When to stop.
-    rng : numpy.random.Generator
-        Source of the seeds of the runs.
+    problem, budget, rng : Problem, Budget, numpy.random.Generator
+        What to solve, when to stop, and the source of the seeds of the runs.
     criterion : {"consistent", "published"}, default="consistent"
         When a run ends: x consistent by its true means, or g(x, y) = 0 as printed. See the module's text.
     restarts : int, default=5
@@ -119,18 +96,32 @@ def solve(
     Outcome
         The best selection and a report of every run.
     """
-    parameters = _Parameters(criterion, restarts, starting_range, max_range, range_growth, max_iterations)
-    parameters.check()
+    require_whole("restarts", restarts, 1)
+    require_whole("max_iterations", max_iterations, 1)
+    require_choice("criterion", criterion, ("consistent", "published"))
+    if not (is_number(starting_range) and is_number(max_range) and 0 < starting_range <= max_range < 1):
+        message = (
+            f"starting_range is {starting_range!r} and max_range {max_range!r}: "
+            "they must satisfy 0 < starting_range <= max_range < 1"
+        )
+        raise InputError(message)
+    if not (is_number(range_growth) and range_growth > 1):
+        message = f"range_growth is {range_growth!r}: it must be above 1, or the search never ends"
+        raise InputError(message)
     require_jobs(n_jobs)
+    parameters = _Parameters(criterion, starting_range, max_range, range_growth, max_iterations)
     seeds = rng.spawn(restarts)
     if runs_alone(n_jobs):
-        ended = _one_by_one(_Search(problem, budget, parameters), seeds)
+        search, ended = _Search(problem, budget, parameters), []
+        for seed in seeds:
+            ended.append(search.run(seed))
+            if not ended[-1].drew or budget.exhausted():
+                break
     else:
         ended = _side_by_side((problem, parameters, budget.ends_at), budget, seeds, n_jobs)
     return _outcome(problem, parameters, ended)
 
 
-_Seeds = Sequence[np.random.Generator]
 _Shared = tuple[Problem, _Parameters, float | None]  # what to solve, how, and until when
 
 
@@ -141,15 +132,6 @@ class _Ended(NamedTuple):
     x: Bools
     best: Bools | None
     drew: bool
-
-
-def _one_by_one(search: "_Search", seeds: _Seeds) -> list[_Ended]:
-    ended: list[_Ended] = []
-    for seed in seeds:
-        ended.append(search.run(seed))
-        if not ended[-1].drew or search.exhausted():
-            break
-    return ended
 
 
 def _side_by_side(
@@ -214,10 +196,6 @@ class _Search:
         self._published = parameters.criterion == "published"
         self._largest_of_run: int | None = None
 
-    def exhausted(self) -> bool:
-        """Tell whether there must be no further run."""
-        return self._budget.exhausted()
-
     def run(self, rng: np.random.Generator) -> _Ended:
         """Do one run."""
         limits, lps_before, iterations, draws = self._parameters, self._budget.lps, 0, 0
@@ -247,29 +225,24 @@ class _Search:
         return _Ended(report, step.x, self._incumbent.support, draws > 0)
 
     def _round(self, shares: Floats) -> _Step | None:
-        """Solve the inner problem and judge its rounded solution; None if the budget ran out."""
-        x = self._solve_inner(shares)
-        if x is None:
-            return None
-        step = self._judged(x, shares)
-        return step if self._published or step.ended else self._made_consistent(step)
+        """Solve the inner problem and judge its rounded solution; None if the budget ran out.
 
-    def _made_consistent(self, step: _Step) -> _Step:
-        """Try the true shares of x; where they do not lead to a consistent x either, keep a repaired candidate."""
-        shares = shares_of(self._problem, step.x.astype(np.float64))
-        x = self._solve_inner(shares)
-        if x is not None:
-            again = self._judged(x, shares)
-            step = again if again.ended or again.guide < step.guide else step
-        if not step.ended:
-            mended = repair(self._problem, step.x, self._budget)
-            if mended is not None:
-                self._offer(mended)
+        Where x is to be consistent and is not, its true shares are tried; if that does not help, it is repaired.
+        """
+        step = self._solve_inner(shares)
+        if step is None or step.ended or self._published:
+            return step
+        again = self._solve_inner(shares_of(self._problem, step.x.astype(np.float64)))
+        if again is not None and (again.ended or again.guide < step.guide):
+            step = again
+        mended = None if step.ended else repair(self._problem, step.x, self._budget)
+        if mended is not None:
+            self._offer(mended)
         return step
 
-    def _solve_inner(self, shares: Floats) -> Bools | None:
+    def _solve_inner(self, shares: Floats) -> _Step | None:
         solution = self._solver.solve(self._relaxation.at_shares(shares))
-        return None if solution is None else self._relaxation.by_feature(solution.x) > 0.5
+        return None if solution is None else self._judged(self._relaxation.by_feature(solution.x) > 0.5, shares)
 
     def _judged(self, x: Bools, shares: Floats) -> _Step:
         consistent, g = self._offer(x), violation(self._problem, x, shares)

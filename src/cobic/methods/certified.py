@@ -24,11 +24,11 @@ from cobic.certified.soft import SoftSearch
 from cobic.certified.standing import Standing
 from cobic.checks import is_number, require_whole
 from cobic.errors import InputError
-from cobic.matrix import Bools, Floats
+from cobic.matrix import Bools
 from cobic.methods.fixed_point import iterate
-from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
-from cobic.search.budget import Budget, Incumbent, SoftIncumbent
+from cobic.search.budget import Budget, Incumbent
+from cobic.search.judge import Outcome
 from cobic.search.repair import climb, climb_in_batches, grow, is_large, raise_margin, repair
 from cobic.search.result import LeftOpenBy
 
@@ -47,12 +47,8 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem
-        What to solve; every class has features.
-    budget : Budget
-        When to stop.
-    rng : numpy.random.Generator
-        What makes repeated searches for a selection differ.
+    problem, budget, rng : Problem, Budget, numpy.random.Generator
+        What to solve, when to stop, and what makes repeated searches for a selection differ.
     max_programs : int, optional
         How many linear programs and looks at the data there may be, 100000 by default (4000 with soft margins). Where
         they are spent before selection and bound meet, the result is ``"feasible"`` with the gap that is left.
@@ -94,15 +90,14 @@ def solve(
         return Outcome(everything, problem.n_selectable, certificate=certificate)
     beginning = None
     if start:
-        beginning = _amounts(problem, _start_from(problem, budget, incumbent, start, effort.starting_moves))
+        best = _start_from(problem, budget, incumbent, start, effort.starting_moves)
+        beginning = Beginning(problem.counts(best & problem.selectable).astype(np.float64))
     search = CertifiedSearch(problem, budget, incumbent, rng, max_programs, target_gap, effort)
     search.run(beginning)
     if incumbent.support is not None and not is_large(problem):
         incumbent.offer(raise_margin(problem, incumbent.support, budget))
-    found = incumbent.support
-    support = np.zeros_like(everything) if found is None else found
     why, bound = _left_open_by(search.standing), search.standing.upper_bound
-    return Outcome(support, bound, left_open_by=why, certificate=search.certificate())
+    return Outcome(incumbent.selection, bound, left_open_by=why, certificate=search.certificate())
 
 
 def _left_open_by(standing: Standing) -> LeftOpenBy | None:
@@ -114,25 +109,20 @@ def _left_open_by(standing: Standing) -> LeftOpenBy | None:
     return "patience" if standing.is_stuck() else "max_programs"
 
 
-def _amounts(problem: Problem, x: Floats) -> Beginning:
-    return Beginning(np.array([x[members].sum() for members in problem.features_of_class]))
-
-
-def _start_from(problem: Problem, budget: Budget, incumbent: Incumbent, start: Sequence[Bools], moves: int) -> Floats:
+def _start_from(problem: Problem, budget: Budget, incumbent: Incumbent, start: Sequence[Bools], moves: int) -> Bools:
     """Mend what is there; where to begin with the bound."""
     for support in start:
         consistent = incumbent.offer(support)
         mended = grow(problem, support, budget) if consistent else repair(problem, support, budget, moves)
         if mended is not None:
             incumbent.offer(mended)
-    best = start[0] if incumbent.support is None else incumbent.support
-    return best.astype(np.float64)
+    return start[0] if incumbent.support is None else incumbent.support
 
 
 def _solve_soft(
     problem: Problem, budget: Budget, max_programs: int, target_gap: float, start: Sequence[Bools], effort: Effort
 ) -> Outcome:
-    incumbent = SoftIncumbent(problem, budget)
+    incumbent = Incumbent(problem, budget)
     large, moves = is_large(problem), effort.starting_moves
     for support in [*start[:1], *_consistent(problem, budget, effort), problem.selectable]:
         incumbent.offer(support)
@@ -140,13 +130,11 @@ def _solve_soft(
         incumbent.offer(better)
     search = SoftSearch(problem, budget, incumbent, max_programs, target_gap, effort)
     search.run()
-    found = incumbent.support
-    support = np.zeros_like(problem.selectable) if found is None else found
     bound = search.objective_bound
     why: LeftOpenBy | None = None
     if budget.stopped_by is None and bound > incumbent.objective:
         why = "target gap" if bound - incumbent.objective <= target_gap else "max_programs"
-    return Outcome(support, problem.n_selectable, bound, left_open_by=why, certificate=search.certificate())
+    return Outcome(incumbent.selection, problem.n_selectable, bound, left_open_by=why, certificate=search.certificate())
 
 
 def _consistent(problem: Problem, budget: Budget, effort: Effort) -> list[Bools]:

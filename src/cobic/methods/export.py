@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from cobic.checks import is_whole, require_choice
 from cobic.errors import InputError
 from cobic.io.programs import lp_text, mps_text, readable
-from cobic.matrix import Floats
+from cobic.matrix import Floats, Integers
 from cobic.methods import require_bearable, solve
 from cobic.methods.linearisation import CountRange, Linearisation
 from cobic.methods.relaxation import Relaxation, shares_of
@@ -66,7 +66,11 @@ def export_model(
     """
     require_choice("model", model, get_args(ModelKind))
     require_choice("format", format, get_args(FileFormat))
-    _require_features(problem)
+    empty = np.flatnonzero(problem.feature_class_sizes == 0)
+    if empty.size:
+        cls = problem.classes[empty[0]]
+        message = f"no feature has its largest mean in class {cls}: no selection is consistent, there is no model"
+        raise InputError(message)
     require_bearable(problem)
     if model == "inner":
         if at_least is not None:
@@ -79,13 +83,19 @@ def export_model(
             raise InputError(message)
         linearisation, names, comments = linearised_model(problem, _checked_size(problem, at_least))
         program = linearisation.program
-    return _TEXT[format](program, names, [*_header(problem), *comments])
+    sizes = zip(problem.classes, problem.feature_class_sizes.tolist(), strict=True)
+    of_classes = ", ".join(f"{cls}: {size}" for cls, size in sizes)
+    header = [
+        "Feature selection by consistent biclustering, written by cobic.",
+        f"{problem.n_samples} samples, {problem.n_features} features (of classes {of_classes}).",
+    ]
+    return _TEXT[format](program, names, [*header, *comments])
 
 
 def _inner(problem: Problem, shares: Floats) -> tuple[LinearProgram, ProgramNames, list[str]]:
     relaxation = Relaxation(problem)
-    samples, classes = _sample_names(problem), [str(cls) for cls in problem.classes]
-    columns = readable([f"x_{_feature_name(problem, feature)}" for feature in relaxation.features])
+    samples, features, classes = _names(problem, relaxation.features)
+    columns = readable([f"x_{name}" for name in features])
     program = relaxation.with_groups(relaxation.at_shares(shares))
     rows = problem.comparisons.names(samples, classes)
     rows = readable([*rows, *(f"group_{row}" for row in range(program.n_rows - len(rows)))])
@@ -104,14 +114,10 @@ def linearised_model(problem: Problem, at_least: int) -> tuple[Linearisation, Pr
     """The mixed-integer program of a problem, with names and comments for a file."""
     counts = CountRange.of(problem, at_least)
     model = Linearisation(problem, counts)
-    features = [_feature_name(problem, feature) for feature in model.features]
-    samples, classes = _sample_names(problem), [str(cls) for cls in problem.classes]
-    names = ProgramNames(
-        readable(model.column_names(samples, features, classes)), readable(model.row_names(samples, features, classes))
-    )
-    ranges = ", ".join(
-        f"{cls}: {low} to {high}" for cls, low, high in zip(classes, counts.low, counts.high, strict=True)
-    )
+    given = _names(problem, model.features)
+    names = ProgramNames(readable(model.column_names(*given)), readable(model.row_names(*given)))
+    limits = zip(problem.classes, counts.low, counts.high, strict=True)
+    ranges = ", ".join(f"{cls}: {low} to {high}" for cls, low, high in limits)
     comments = [
         "The exact mixed-integer program: Wu's linearisation, in Busygin, Prokopyev & Pardalos (2005).",
         "x_FEATURE: whether it is selected. z_CLASS: the number of features of the class, divided by the number of",
@@ -124,31 +130,12 @@ def linearised_model(problem: Problem, at_least: int) -> tuple[Linearisation, Pr
     return model, names, comments
 
 
-def _header(problem: Problem) -> list[str]:
-    sizes = ", ".join(
-        f"{cls}: {size}" for cls, size in zip(problem.classes, problem.feature_class_sizes.tolist(), strict=True)
-    )
-    return [
-        "Feature selection by consistent biclustering, written by cobic.",
-        f"{problem.n_samples} samples, {problem.n_features} features (of classes {sizes}).",
-    ]
-
-
-def _feature_name(problem: Problem, feature: int) -> str:
-    return f"f{feature + 1}" if problem.feature_names is None else problem.feature_names[feature]
-
-
-def _sample_names(problem: Problem) -> list[str]:
-    names = problem.sample_names
-    return [f"s{sample + 1}" for sample in range(problem.n_samples)] if names is None else list(names)
-
-
-def _require_features(problem: Problem) -> None:
-    empty = np.flatnonzero(problem.feature_class_sizes == 0)
-    if empty.size:
-        cls = problem.classes[empty[0]]
-        message = f"no feature has its largest mean in class {cls}: no selection is consistent, there is no model"
-        raise InputError(message)
+def _names(problem: Problem, features: Integers) -> tuple[list[str], list[str], list[str]]:
+    """Names of the samples, of some features, and of the classes."""
+    samples = problem.sample_names or [f"s{sample + 1}" for sample in range(problem.n_samples)]
+    known = problem.feature_names
+    chosen = [f"f{feature + 1}" if known is None else known[feature] for feature in features]
+    return list(samples), chosen, [str(cls) for cls in problem.classes]
 
 
 def _checked_shares(problem: Problem, shares: ArrayLike | None) -> Floats:

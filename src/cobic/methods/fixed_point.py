@@ -10,11 +10,10 @@ The loop needs very few linear programs and ends close to the best value over al
 import numpy as np
 
 from cobic.checks import require_whole
-from cobic.matrix import Floats
-from cobic.methods.outcome import Outcome
 from cobic.methods.relaxation import Relaxation, shares_of
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
+from cobic.search.judge import Outcome
 from cobic.search.lp import LpSolver
 from cobic.search.repair import repair
 
@@ -32,12 +31,8 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem
-        What to solve; every class has features.
-    budget : Budget
-        When to stop.
-    rng : numpy.random.Generator
-        Not used: the method is deterministic.
+    problem, budget, rng : Problem, Budget, numpy.random.Generator
+        What to solve, and when to stop; nothing is random here.
     max_iterations : int, default=50
         Largest number of linear programs; the loop can cycle.
 
@@ -48,18 +43,15 @@ def solve(
     """
     require_whole("max_iterations", max_iterations, 1)
     incumbent = Incumbent(problem, budget)
-    everything = problem.selectable
-    if not incumbent.offer(everything):
+    if not incumbent.offer(problem.selectable):
         iterate(problem, budget, incumbent, max_iterations)
-    found = incumbent.support
-    return Outcome(np.zeros_like(everything) if found is None else found)
+    return Outcome(incumbent.selection)
 
 
-def iterate(problem: Problem, budget: Budget, incumbent: Incumbent, max_iterations: int) -> Floats:
+def iterate(problem: Problem, budget: Budget, incumbent: Incumbent, max_iterations: int) -> None:
     """Repeat the loop until the shares no longer move, offering a repaired selection after each linear program."""
     relaxation, solver = Relaxation(problem), LpSolver(budget)
-    x: Floats = problem.selectable.astype(np.float64)
-    seen = [shares_of(problem, x)]
+    seen = [shares_of(problem, problem.selectable.astype(np.float64))]
     for _ in range(max_iterations):
         solution = solver.solve(relaxation.at_shares(seen[-1]))
         if solution is None:
@@ -72,4 +64,3 @@ def iterate(problem: Problem, budget: Budget, incumbent: Incumbent, max_iteratio
         if any(np.abs(shares - earlier).max() < _SAME_SHARES for earlier in seen):
             break
         seen.append(shares)
-    return x

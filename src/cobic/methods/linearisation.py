@@ -26,6 +26,8 @@ from cobic.methods.relaxation import group_ties
 from cobic.problem import Problem
 from cobic.search.program import Entries, LinearProgram
 
+_Rows = tuple[Entries, Floats, Floats]  # some rows of the program, counted from 0, and their bounds
+
 
 @dataclass(frozen=True)
 class CountRange:
@@ -57,11 +59,7 @@ class Linearisation:
         self.classes: Integers = problem.feature_classes[self.features]
         self._size = problem.feature_class_sizes.astype(np.float64)
         self._unit = problem.row_scale() / self._size.max()  # of a comparison; of a slack, too
-
-    @property
-    def n_slacks(self) -> int:
-        """Number of columns for violations."""
-        return self.problem.n_samples if self.problem.soft else 0
+        self.n_slacks = problem.n_samples if problem.soft else 0  # columns for violations
 
     def selection(self, x: Floats) -> Bools:
         """The features that a solution selects."""
@@ -83,17 +81,18 @@ class Linearisation:
         m, k, n = self.features.size, self.problem.n_classes, self.n_slacks
         blocks = [
             self._comparisons(),
-            self._mean_rows(),
+            (
+                Entries(self.classes, m + np.arange(m), np.ones(m)),
+                self._size,
+                self._size,
+            ),  # weights of a mean add up to 1
             self._count_rows(),
             *self._curve_rows(),
             *self._product_rows(),
-            self._group_rows(),
+            group_ties(self.problem, self.features),
         ]
-        starts = np.cumsum([0, *(block.lower.size for block in blocks)])
-        entries = [
-            Entries(block.entries.rows + start, block.entries.columns, block.entries.values)
-            for block, start in zip(blocks, starts, strict=False)
-        ]
+        starts = np.cumsum([0, *(lower.size for _, lower, _ in blocks)])
+        entries = [block.moved(int(start)) for (block, _, _), start in zip(blocks, starts, strict=False)]
         price = self.problem.slack_penalty * self._unit[:n]
         z_low, z_high = self._size / self.counts.high, self._size / self.counts.low
         required = self.problem.required[self.features].astype(np.float64)
@@ -102,8 +101,8 @@ class Linearisation:
             np.concatenate([np.ones(m), np.zeros(m + k), -price]),
             lower=np.concatenate([required, np.zeros(m), z_low, np.zeros(n)]),
             upper=np.concatenate([np.ones(m), z_high[self.classes], z_high, (m - self._least) / price]),
-            row_lower=np.concatenate([block.lower for block in blocks]),
-            row_upper=np.concatenate([block.upper for block in blocks]),
+            row_lower=np.concatenate([lower for _, lower, _ in blocks]),
+            row_upper=np.concatenate([upper for _, _, upper in blocks]),
             integer=np.arange(2 * m + k + n) < m,
         )
 
@@ -114,7 +113,7 @@ class Linearisation:
         names += [f"count_{name}" for name in classes] + ["total"]
         names += [f"{part}_{name}" for part in ("tangent_low", "tangent_high", "chord") for name in classes]
         names += [f"{part}_{name}" for part in ("low_x", "high_x", "high_z", "low_z") for name in features]
-        names += [f"group_{row}" for row in range(self._group_rows().lower.size)]
+        names += [f"group_{row}" for row in range(group_ties(self.problem, self.features)[1].size)]
         return names
 
     def column_names(self, samples: list[str], features: list[str], classes: list[str]) -> list[str]:
@@ -122,7 +121,7 @@ class Linearisation:
         names = [f"x_{name}" for name in features] + [f"w_{name}" for name in features]
         return names + [f"z_{name}" for name in classes] + [f"slack_{name}" for name in samples[: self.n_slacks]]
 
-    def _comparisons(self) -> "_Rows":
+    def _comparisons(self) -> _Rows:
         """Own class mean − factor × other class mean + violation ≥ α, in the unit of the sample."""
         problem, m = self.problem, self.features.size
         comparisons = problem.comparisons
@@ -133,27 +132,22 @@ class Linearisation:
             weights = comparisons.coefficients(cls).ravel() / (self._size[cls] * self._unit[sample])
             rows, columns = np.flatnonzero(weights), np.flatnonzero(self.classes == cls)
             values = problem.columns(self.features[columns])[sample[rows]] * weights[rows, None]
-            parts.append(_block(rows, m + columns, values))
+            parts.append(Entries(np.repeat(rows, columns.size), np.tile(m + columns, rows.size), values.ravel()))
         if self.n_slacks:
             parts.append(Entries(np.arange(sample.size), 2 * m + problem.n_classes + sample, np.ones(sample.size)))
         leeway = self._leeway * self._size.max() * (1.0 + comparisons.factor.ravel())
         needed = comparisons.alpha[sample] / self._unit[sample] - leeway
-        return _Rows(Entries.joined(parts), needed, np.full(sample.size, np.inf))
+        return Entries.joined(parts), needed, np.full(sample.size, np.inf)
 
-    def _mean_rows(self) -> "_Rows":
-        """The weights of the features in a class mean add up to 1."""
-        m = self.features.size
-        return _Rows(Entries(self.classes, m + np.arange(m), np.ones(m)), self._size, self._size)
-
-    def _count_rows(self) -> "_Rows":
+    def _count_rows(self) -> _Rows:
         """How many features there may be, of each class and in all."""
         m, k = self.features.size, self.problem.n_classes
         every = Entries(np.full(m, k), np.arange(m), np.ones(m))
         entries = Entries.joined([Entries(self.classes, np.arange(m), np.ones(m)), every])
         low = np.append(self.counts.low, self.counts.total).astype(np.float64)
-        return _Rows(entries, low, np.append(self.counts.high, self.counts.high.sum()).astype(np.float64))
+        return entries, low, np.append(self.counts.high, self.counts.high.sum()).astype(np.float64)
 
-    def _curve_rows(self) -> list["_Rows"]:
+    def _curve_rows(self) -> list[_Rows]:
         """Reciprocals are convex: z_r is above the tangents at the ends of its range, and below the chord between."""
         low, high = self.counts.low.astype(np.float64), self.counts.high.astype(np.float64)
         return [
@@ -162,15 +156,15 @@ class Linearisation:
             self._line(self._size / (low * high), self._size / low + self._size / high, above=False),
         ]
 
-    def _line(self, slope: Floats, level: Floats, *, above: bool) -> "_Rows":
+    def _line(self, slope: Floats, level: Floats, *, above: bool) -> _Rows:
         """Rows z_r + slope_r n_r ≥ level_r (or ≤), one per class."""
         m, k = self.features.size, self.problem.n_classes
         z = Entries(np.arange(k), 2 * m + np.arange(k), np.ones(k))
         entries = Entries.joined([Entries(self.classes, np.arange(m), slope[self.classes]), z])
         infinite = np.full(k, np.inf)
-        return _Rows(entries, level, infinite) if above else _Rows(entries, -infinite, level)
+        return (entries, level, infinite) if above else (entries, -infinite, level)
 
-    def _product_rows(self) -> list["_Rows"]:
+    def _product_rows(self) -> list[_Rows]:
         """McCormick's four rows for w_i = x_i z_r."""
         m = self.features.size
         low = (self._size / self.counts.high)[self.classes]
@@ -183,26 +177,8 @@ class Linearisation:
 
         zero = np.zeros(m)
         return [
-            _Rows(rows(low, with_z=False), zero, infinite),
-            _Rows(rows(high, with_z=False), -infinite, zero),
-            _Rows(rows(high, with_z=True), -high, infinite),
-            _Rows(rows(low, with_z=True), -infinite, -low),
+            (rows(low, with_z=False), zero, infinite),
+            (rows(high, with_z=False), -infinite, zero),
+            (rows(high, with_z=True), -high, infinite),
+            (rows(low, with_z=True), -infinite, -low),
         ]
-
-    def _group_rows(self) -> "_Rows":
-        entries, size = group_ties(self.problem, self.features)
-        return _Rows(entries, np.zeros(size), np.zeros(size))
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Some rows of the program, counted from 0."""
-
-    entries: Entries
-    lower: Floats
-    upper: Floats
-
-
-def _block(rows: Integers, columns: Integers, values: Floats) -> Entries:
-    """The entries of a dense block."""
-    return Entries(np.repeat(rows, columns.size), np.tile(columns, rows.size), values.ravel())

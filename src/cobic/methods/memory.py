@@ -1,6 +1,7 @@
 """How much memory there is, and how much reading and solving will take, before it is taken."""
 
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,8 +13,7 @@ from cobic.certified.effort import DEFAULT
 from cobic.errors import InputError, LargeDataWarning
 from cobic.io.formats import stored
 from cobic.io.sizes import NUMBER, Stored
-from cobic.matrix import Matrix, stays_where_it_is
-from cobic.matrix.cache import MOST_BYTES
+from cobic.matrix import Matrix, cache, stays_where_it_is
 from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
 
@@ -26,6 +26,12 @@ _PER_SAMPLE_AND_CLASS = 1000  # pieces of the model, and multipliers
 _PER_ENTRY = 60  # of the linear program
 _IN_PLAY = 500  # features in it, where all would be too many entries
 _SHARE_OF_COLUMNS = 0.3  # features that are kept at hand
+
+# Where control groups of the second and of the first version tell their limit, what is used, and what of that is files.
+_LIMIT_USED_GIVEN_BACK = {
+    "": ("memory.max", "memory.current", "inactive_file"),
+    "memory": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+}
 
 
 @dataclass(frozen=True)
@@ -105,16 +111,15 @@ def estimate_memory(data: Any, *, n_classes: int = 2) -> MemoryEstimate:
             message = f"{data}: how much memory it needs cannot be told before it is read"
             raise InputError(message)
         return _of_file(found, n_classes)
+    soft = isinstance(data, Problem) and data.soft
     if isinstance(data, Dataset):
         data, n_classes = data.X, max(n_classes, len(data.class_sizes))
-    soft = isinstance(data, Problem) and data.soft
-    if isinstance(data, Problem):
+    elif isinstance(data, Problem):
         data, n_classes = data.matrix, len(data.classes)
-    n_samples, n_features = data.shape
-    size = _bytes_of(data)
-    shape = (int(n_samples), int(n_features))
-    stored_size = size or shape[0] * shape[1] * 4
-    work = _solving(*shape, n_classes, stored_size) + (_soft(*shape, n_classes) if soft else 0)
+    shape, size = (int(data.shape[0]), int(data.shape[1])), _bytes_of(data)
+    work = _solving(*shape, n_classes, size or shape[0] * shape[1] * 4)
+    if soft:  # sets of features with their means, which the small programs hold once more
+        work += 2 * most_pieces(*shape, n_classes) * piece_size(*shape, n_classes)
     return MemoryEstimate(shape, size, 0, size + work, available())
 
 
@@ -153,29 +158,11 @@ def out_of_memory() -> str:
     return f"the memory does not suffice{there}: take fewer features or samples, sparse data, or a larger computer"
 
 
-# --- what there is
-
-
 def available(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Bytes that this process may still take: what is free, within the limits of the process and of its groups.
+    """Bytes that this process may still take: what is free, within its limits; None where nothing can be found out.
 
-    Parameters
-    ----------
-    proc : Path
-        Where Linux tells about processes and memory.
-    groups : Path
-        Where it tells about control groups: containers and batch systems set their limits there.
-
-    Returns
-    -------
-    int or None
-        None where nothing can be found out.
-
-    Examples
-    --------
-    >>> bytes_ = available()
-    >>> bytes_ is None or bytes_ > 0
-    True
+    Linux tells in `proc` about processes and memory, and in `groups` about control groups: containers and batch systems
+    set their limits there.
     """
     found = [_physical(proc), _below_limit(proc), *_below_group_limits(proc, groups)]
     known = [max(0, size) for size in found if size is not None]
@@ -211,60 +198,43 @@ def _below_group_limits(proc: Path, groups: Path) -> Iterator[int]:
 
     What the group has read from files counts as used, but is given back when memory is short.
     """
-    for line in _text(proc / "self" / "cgroup").splitlines():
+    for line in _lines(proc / "self" / "cgroup"):
         _, controllers, name = line.split(":", 2)
-        if controllers not in ("", "memory"):
+        if controllers not in _LIMIT_USED_GIVEN_BACK:
             continue
-        root, words = (groups / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"))
-        if controllers == "":
-            root, words = groups, ("memory.max", "memory.current", "inactive_file")
+        root, words = groups / controllers, _LIMIT_USED_GIVEN_BACK[controllers]
         place = root / name.strip("/")
         for folder in (place, *place.parents):
-            limit, used = (_number(folder / word) for word in words[:2])
+            limit, used = (_field(folder / word) for word in words[:2])
             if limit is not None and used is not None:
                 yield limit - used + (_field(folder / "memory.stat", words[2]) or 0)
             if folder == root:
                 break
 
 
-def _text(path: Path) -> str:
+def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="ascii", errors="replace")
+        return path.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
-        return ""
+        return []
 
 
-def _number(path: Path) -> int | None:
-    text = _text(path).strip()
-    return int(text) if text.isdigit() else None  # "max" is none
-
-
-def _field(path: Path, name: str) -> int | None:
-    """A number behind its name in a file, in bytes."""
-    for line in _text(path).splitlines():
-        words = line.split()
-        if len(words) > 1 and words[0] == name and words[1].isdigit():
-            return int(words[1]) * (1024 if words[-1] == "kB" else 1)
+def _field(path: Path, name: str = "") -> int | None:
+    """A number behind its name in a file, in bytes; without a name, all that is in the file ("max" is none)."""
+    for line in _lines(path):
+        found = re.fullmatch(rf"\s*{name}\s*(\d+)(\s+kB)?\s*", line)
+        if found:
+            return int(found[1]) * (1024 if found[2] else 1)
     return None
 
 
-# --- what is needed
-
-
 def _solving(n_samples: int, n_features: int, n_classes: int, size: int) -> int:
-    comparisons = n_samples * (n_classes - 1)
-    all_entries = comparisons * n_features
-    most = DEFAULT.starting_cells
-    entries = all_entries if all_entries <= most else min(comparisons * _IN_PLAY, most)
-    columns = min(_SHARE_OF_COLUMNS * size, MOST_BYTES)
+    comparisons, most = n_samples * (n_classes - 1), DEFAULT.starting_cells
+    entries = comparisons * n_features
+    entries = entries if entries <= most else min(comparisons * _IN_PLAY, most)
+    columns = min(_SHARE_OF_COLUMNS * size, cache.MOST_BYTES)
     vectors = n_classes * (_PER_FEATURE_AND_CLASS * n_features + _PER_SAMPLE_AND_CLASS * n_samples)
     return int(_SOLVING + _PER_ENTRY * entries + columns + vectors)
-
-
-def _soft(n_samples: int, n_features: int, n_classes: int) -> int:
-    """What soft margins take besides: sets of features with their means, which the small programs hold once more."""
-    shape = (n_samples, n_features, n_classes)
-    return 2 * most_pieces(*shape) * piece_size(*shape)
 
 
 def _bytes_of(data: Any) -> int:
@@ -281,21 +251,16 @@ def _bytes_of(data: Any) -> int:
 
 
 def _of_file(found: Stored, n_classes: int, *, solving: bool = True, on_disk: bool = False) -> MemoryEstimate:
-    if not solving:
-        return MemoryEstimate(found.shape, found.matrix, 0 if on_disk else found.reading, 0, available())
     # Where it is not known which side the features are on: as if there were a hundred samples.
     shape = found.shape or (min(found.cells, 100), max(1, found.cells // 100))
-    work = _solving(*shape, n_classes, found.matrix)
-    if on_disk:
-        return MemoryEstimate(found.shape, 0, 0, work, available())
-    return MemoryEstimate(found.shape, found.matrix, found.reading, found.matrix + work, available())
+    held = 0 if on_disk and solving else found.matrix
+    peak = held + _solving(*shape, n_classes, found.matrix) if solving else 0
+    return MemoryEstimate(found.shape, held, 0 if on_disk else found.reading, peak, available())
 
 
 def _refusal(path: Path, found: Stored, estimate: MemoryEstimate, *, backed: bool) -> str:
     """What is needed, what is there, and what would fit."""
-    free = estimate.free or 0
-    work = max(0, estimate.solving - found.matrix)
-    cures = []
+    free, work, cures = estimate.free or 0, max(0, estimate.solving - found.matrix), []
     as_array = 4 * found.cells + work
     if not found.sparse and 4 * found.cells < found.matrix and as_array <= free:
         cures.append(f"store it as float32 in .npy or .h5ad: {gigabytes(as_array)}")

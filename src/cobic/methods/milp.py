@@ -21,7 +21,6 @@ anew from the multipliers, without trusting the solver's word, but not rigorousl
 """
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
@@ -32,9 +31,9 @@ from cobic.errors import InputError
 from cobic.matrix import Bools, Floats
 from cobic.methods.fixed_point import iterate
 from cobic.methods.linearisation import CountRange, Linearisation
-from cobic.methods.outcome import Outcome
 from cobic.problem import Problem
-from cobic.search.budget import Budget, Incumbent, SoftIncumbent
+from cobic.search.budget import Budget, Incumbent
+from cobic.search.judge import Outcome
 from cobic.search.lp import LpSolver, solve_mixed
 from cobic.search.program import Entries, LinearProgram
 from cobic.search.repair import climb
@@ -58,12 +57,8 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem
-        What to solve; every class has features.
-    budget : Budget
-        When to stop.
-    rng : numpy.random.Generator
-        Not used: the method is deterministic.
+    problem, budget, rng : Problem, Budget, numpy.random.Generator
+        What to solve, and when to stop; nothing is random here.
     warm_start : bool, default=True
         Whether to start from a selection, and to derive bounds from it.
     rounds : int, default=2
@@ -78,7 +73,7 @@ def solve(
     if not isinstance(warm_start, bool):
         message = f"warm_start is {warm_start!r}: give True or False"
         raise InputError(message)
-    search = (_SoftSearch if problem.soft else _HardSearch)(problem, budget)
+    search = _Search(problem, budget)
     if warm_start:
         search.start()
         for _ in range(rounds):
@@ -89,72 +84,51 @@ def solve(
     return search.outcome()
 
 
-class _Search(ABC):
+class _Search:
     """The course of one solve."""
 
-    gap: float
-
     def __init__(self, problem: Problem, budget: Budget) -> None:
-        self.problem, self.budget = problem, budget
+        self._problem, self._budget, self._incumbent = problem, budget, Incumbent(problem, budget)
         self.bound = float(problem.n_selectable)
         self.counts = CountRange.of(problem, 0)
 
     @property
-    @abstractmethod
-    def support(self) -> Bools | None:
-        """The best selection so far."""
-
-    @property
-    @abstractmethod
     def least(self) -> float:
-        """What the best selection so far is worth."""
-
-    @abstractmethod
-    def find(self) -> None:
-        """Look for a selection to start from."""
-
-    @abstractmethod
-    def offer(self, support: Bools) -> bool:
-        """Take a selection if it is better; whether it is allowed."""
-
-    @abstractmethod
-    def model(self) -> Linearisation:
-        """The model for the present numbers of features."""
-
-    @abstractmethod
-    def note_bound(self, bound: float) -> None:
-        """Note a bound on the objective."""
-
-    @abstractmethod
-    def outcome(self) -> Outcome:
-        """The best selection and the bound."""
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing better than the best selection can exist."""
-        return self.support is not None and self.bound <= self.least
+        """What the best selection so far is worth; with hard margins 0 if there is none."""
+        return self._incumbent.objective if self._problem.soft else float(self._incumbent.n_selected)
 
     @property
     def ended(self) -> bool:
-        """Whether there is nothing left to do, or no time to do it."""
-        return self.settled or self.budget.exhausted()
+        """Whether nothing better than the best selection can exist, or there is no time to look for it."""
+        settled = self._incumbent.support is not None and self.bound <= self.least
+        return settled or self._budget.exhausted()
 
     def start(self) -> None:
         """Find a selection to start from, and what follows from its size."""
-        self.offer(self.problem.selectable)
-        if not self.settled:
-            self.find()
-        if self.support is not None:
-            self.counts = CountRange.of(self.problem, max(0, math.ceil(self.least - _ROUNDING)))
+        problem, incumbent = self._problem, self._incumbent
+        incumbent.offer(problem.selectable)
+        if self.least < self.bound:
+            if problem.soft:
+                incumbent.offer(climb(problem, problem.selectable, self._budget))
+            else:
+                iterate(problem, self._budget, incumbent, DEFAULT.starting_programs)
+        if incumbent.support is not None:
+            self.counts = CountRange.of(problem, max(0, math.ceil(self.least - _ROUNDING)))
+
+    def _model(self) -> Linearisation:
+        """The model for the present numbers of features."""
+        if self._problem.soft:
+            return Linearisation(self._problem, self.counts, least=self.least)
+        return Linearisation(self._problem, self.counts, leeway=_LEEWAY)
 
     def tighten(self) -> bool:
         """Bound the objective and the number of features of each class by linear programs; whether any bound moved."""
-        model, solver, counts = self.model(), LpSolver(self.budget), self.counts
-        self.note_bound(_relaxed_maximum(solver, model.program, model.program.gain))
+        model, solver, counts = self._model(), LpSolver(self._budget), self.counts
+        self._note_bound(_relaxed_maximum(solver, model.program, model.program.gain))
         if self.ended:
             return False
         low, high = counts.low.copy(), counts.high.copy()
-        for cls in range(self.problem.n_classes):
+        for cls in range(self._problem.n_classes):
             of_class = np.zeros(model.program.n_columns)
             of_class[: model.features.size] = model.classes == cls
             high[cls] = min(high[cls], _whole(_relaxed_maximum(solver, model.program, of_class)))
@@ -165,102 +139,45 @@ class _Search(ABC):
     def run(self) -> None:
         """Let the solver branch, again and again if what it finds is not consistent in exact arithmetic."""
         if self.counts.empty:
-            self.note_bound(self.least)
+            self._note_bound(self.least)
             return
-        model = self.model()
-        program, start = model.program, None if self.support is None else model.solution(self.support)
-        note = self.note_bound if np.abs(program.gain).max() <= _DEAREST else _ignore
+        model, found = self._model(), self._incumbent.support
+        program, start = model.program, None if found is None else model.solution(found)
+        trusted = np.abs(program.gain).max() <= _DEAREST
+        note, gap = self._note_bound if trusted else None, _SOFT_GAP if self._problem.soft else _GAP
         for _ in range(_MOST_CUTS):
-            solution = solve_mixed(program, self.budget, gap=self.gap, start=start, on_bound=note)
-            self.budget.lps += solution.nodes
-            allowed = solution.x is None or self.offer(model.selection(solution.x))
-            note(max(solution.bound, self.least))
+            solution = solve_mixed(program, self._budget, gap=gap, start=start, on_bound=note)
+            self._budget.lps += solution.nodes
+            allowed = solution.x is None or self._incumbent.offer(model.selection(solution.x))
+            if trusted:
+                self._note_bound(max(solution.bound, self.least))
             if solution.x is None or allowed or not solution.settled:
                 break
             program = program.with_rows(*_cut_off(model, model.selection(solution.x)))
 
-
-class _HardSearch(_Search):
-    """With hard margins the objective is the number of features."""
-
-    gap = _GAP
-
-    def __init__(self, problem: Problem, budget: Budget) -> None:
-        super().__init__(problem, budget)
-        self._incumbent = Incumbent(problem, budget)
-
-    @property
-    def support(self) -> Bools | None:
-        return self._incumbent.support
-
-    @property
-    def least(self) -> float:
-        return float(self._incumbent.n_selected)
-
-    def find(self) -> None:
-        iterate(self.problem, self.budget, self._incumbent, DEFAULT.starting_programs)
-
-    def offer(self, support: Bools) -> bool:
-        return self._incumbent.offer(support)
-
-    def model(self) -> Linearisation:
-        return Linearisation(self.problem, self.counts, leeway=_LEEWAY)
-
-    def note_bound(self, bound: float) -> None:
-        whole = max(float(_whole(bound)), self.least)
-        if whole < self.bound:
-            self.bound = whole
-            self.budget.report(upper_bound=int(whole))
+    def _note_bound(self, bound: float) -> None:
+        """Note a bound on the objective; with hard margins this is a number of features."""
+        bound = max(bound if self._problem.soft else float(_whole(bound)), self.least)
+        if bound >= self.bound:
+            return
+        self.bound = bound
+        if self._problem.soft:
+            self._budget.report_objective(bound, 0)
+        else:
+            self._budget.report(upper_bound=int(bound))
 
     def outcome(self) -> Outcome:
-        support = np.zeros(self.problem.n_features, dtype=np.bool_) if self.support is None else self.support
-        return Outcome(support, upper_bound=int(self.bound), reason=_said(int(self.bound), support))
-
-
-class _SoftSearch(_Search):
-    """With soft margins the objective is the number of features less the price of the violations."""
-
-    gap = _SOFT_GAP
-
-    def __init__(self, problem: Problem, budget: Budget) -> None:
-        super().__init__(problem, budget)
-        self._incumbent = SoftIncumbent(problem, budget)
-
-    @property
-    def support(self) -> Bools | None:
-        return self._incumbent.support
-
-    @property
-    def least(self) -> float:
-        return self._incumbent.objective
-
-    def find(self) -> None:
-        self.offer(climb(self.problem, self.problem.selectable, self.budget))
-
-    def offer(self, support: Bools) -> bool:
-        return self._incumbent.offer(support) > -math.inf
-
-    def model(self) -> Linearisation:
-        return Linearisation(self.problem, self.counts, least=self.least)
-
-    def note_bound(self, bound: float) -> None:
-        bound = max(bound, self.least)
-        if bound < self.bound:
-            self.bound = bound
-            self.budget.report_objective(bound, 0)
-
-    def outcome(self) -> Outcome:
-        support = np.zeros(self.problem.n_features, dtype=np.bool_) if self.support is None else self.support
-        return Outcome(support, self.problem.n_selectable, self.bound)
-
-
-def _said(bound: int, support: Bools) -> str:
-    """Whose word a proof is."""
-    if bound == 0:
-        return "no selection is consistent, says HiGHS in floating point"
-    if bound == int(support.sum()):
-        return f"consistent; HiGHS says in floating point that no consistent selection has more than {bound} features"
-    return ""
+        """The best selection and the bound, and whose word that is."""
+        support, bound = self._incumbent.selection, self.bound
+        if self._problem.soft:
+            return Outcome(support, self._problem.n_selectable, bound)
+        reason = ""
+        if bound == 0:
+            reason = "no selection is consistent, says HiGHS in floating point"
+        elif bound == self._incumbent.n_selected:
+            most = f"no consistent selection has more than {bound:.0f} features"
+            reason = f"consistent; HiGHS says in floating point that {most}"
+        return Outcome(support, int(bound), reason=reason)
 
 
 def _relaxed_maximum(solver: LpSolver, program: LinearProgram, gain: Floats) -> float:
@@ -268,10 +185,6 @@ def _relaxed_maximum(solver: LpSolver, program: LinearProgram, gain: Floats) -> 
     relaxed = replace(program, gain=gain, integer=None)
     solution = solver.solve(relaxed)
     return math.inf if solution is None else relaxed.dual_bound(solution.duals)
-
-
-def _ignore(_bound: float) -> None:
-    """What is done with the bound of a solver that cannot be trusted."""
 
 
 def _whole(bound: float) -> float:

@@ -82,8 +82,9 @@ class Relaxation:
 
     def with_groups(self, program: LinearProgram) -> LinearProgram:
         """A program with rows that make the features of a group equal, below those it has."""
-        ties, size = group_ties(self._problem, self.features)
-        return program.with_rows(ties, np.zeros(size), np.zeros(size)) if size else program
+        if not self._problem.constraints.groups:
+            return program
+        return program.with_rows(*group_ties(self._problem, self.features))
 
     def by_feature(self, x: Floats) -> Floats:
         """Bring a solution of a program into the order of the features; excluded ones get 0."""
@@ -119,16 +120,14 @@ class _ClassBlock:
         return values.ravel()
 
 
-def group_ties(problem: Problem, features: Integers) -> tuple[Entries, int]:
-    """Rows ``x_first − x_other = 0`` for the features of each group."""
+def group_ties(problem: Problem, features: Integers) -> tuple[Entries, Floats, Floats]:
+    """Rows ``x_first − x_other = 0`` for the features of each group, and their bounds."""
     place = np.full(problem.n_features, -1)
     place[features] = np.arange(features.size)
-    first = np.concatenate([np.zeros(0, np.intp), *(np.repeat(g[0], g.size - 1) for g in problem.constraints.groups)])
-    other = np.concatenate([np.zeros(0, np.intp), *(group[1:] for group in problem.constraints.groups)])
-    row = np.arange(first.size)
-    ones = np.ones(first.size)
-    parts = [Entries(row, place[first], ones), Entries(row, place[other], -ones)]
-    return Entries.joined(parts), int(first.size)
+    pairs = [(group[0], other) for group in problem.constraints.groups for other in group[1:]]
+    first, other = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    row, ones, zeros = np.arange(first.size), np.ones(first.size), np.zeros(first.size)
+    return Entries.joined([Entries(row, place[first], ones), Entries(row, place[other], -ones)]), zeros, zeros
 
 
 def shares_of(problem: Problem, weights: Floats) -> Floats:

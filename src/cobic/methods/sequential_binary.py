@@ -25,10 +25,10 @@ import numpy as np
 
 from cobic.checks import is_number, require_whole
 from cobic.errors import InputError
-from cobic.methods.outcome import Outcome
 from cobic.methods.relaxation import Relaxation
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
+from cobic.search.judge import Outcome
 from cobic.search.lp import solve_mixed
 
 _SURPLUS = 1e-6  # of a margin: beyond the tolerance of the solver
@@ -47,12 +47,8 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem
-        What to solve; every class has features.
-    budget : Budget
-        When to stop.
-    rng : numpy.random.Generator
-        Not used: the method is deterministic as far as its programs end in time.
+    problem, budget, rng : Problem, Budget, numpy.random.Generator
+        What to solve, and when to stop; nothing is random here, but programs may end in time or not.
     max_iterations : int, default=20
         Largest number of 0-1 programs.
     program_seconds : float, default=10.0

@@ -22,11 +22,11 @@ so. Nothing is proven.
 import numpy as np
 
 from cobic.checks import require_whole
-from cobic.matrix import Bools, Floats
-from cobic.methods.outcome import Outcome
+from cobic.matrix import Floats
 from cobic.methods.relaxation import Relaxation
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent
+from cobic.search.judge import Outcome
 from cobic.search.lp import LpSolver
 
 _SAME = 1e-7  # the tolerance of the linear programs
@@ -45,12 +45,8 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem
-        What to solve; every class has features.
-    budget : Budget
-        When to stop.
-    rng : numpy.random.Generator
-        Not used: the method is deterministic.
+    problem, budget, rng : Problem, Budget, numpy.random.Generator
+        What to solve, and when to stop; nothing is random here.
     max_iterations : int, default=100
         Largest number of linear programs.
 
@@ -76,11 +72,7 @@ def solve(
         if np.abs(x - before).max() < _SAME:
             if consistent:
                 break
-            surplus += _shortfall(problem, support)
+            # By how much each sample misses its margin, per unit of its largest value; a trifle where it is just met.
+            short = problem.violations(support) / problem.row_scale() + _LEAST_STEP
+            surplus += np.where(problem.margins(support) <= 0, short, 0.0)
     return Outcome(support if incumbent.support is None else incumbent.support)
-
-
-def _shortfall(problem: Problem, support: Bools) -> Floats:
-    """By how much each sample misses its margin, per unit of its largest value; a trifle where it is just met."""
-    missed = problem.margins(support) <= 0
-    return np.where(missed, problem.violations(support) / problem.row_scale() + _LEAST_STEP, 0.0)

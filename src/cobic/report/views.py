@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
+from cobic.search.repair import margins_after
 from cobic.search.result import Result
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#7F7F7F")  # Okabe & Ito
@@ -147,14 +148,15 @@ def course_view(result: Result) -> Course:
 def _spread(problem: Problem) -> tuple[Floats, Floats]:
     """Mean and standard deviation of every feature; 1 for features that do not vary."""
     centres, scales = np.empty(problem.n_features), np.empty(problem.n_features)
-    for part in _column_blocks(problem, problem.n_features):
+    for part in _blocks(problem.n_features, problem.n_samples):
         columns = problem.matrix.columns(part)
         centres[part], scales[part] = columns.mean(axis=0), columns.std(axis=0)
     return centres, np.where(scales > 0, scales, 1.0)
 
 
-def _column_blocks(problem: Problem, count: int) -> Iterator[Integers]:
-    step = max(1, _BLOCK_CELLS // problem.n_samples)
+def _blocks(count: int, cells: int) -> Iterator[Integers]:
+    """Columns of so many cells each, a few megabytes at a time."""
+    step = max(1, _BLOCK_CELLS // cells)
     for start in range(0, count, step):
         yield np.arange(start, min(start + step, count))
 
@@ -176,7 +178,7 @@ def _quantised(
     problem: Problem, samples: Integers, features: Integers, centres: Floats, scales: Floats
 ) -> NDArray[np.uint8]:
     cells = np.empty((samples.size, features.size), dtype=np.uint8)
-    for part in _column_blocks(problem, features.size):
+    for part in _blocks(features.size, problem.n_samples):
         values = problem.matrix.columns(features[part])[samples]
         scores = np.clip((values - centres[part]) / scales[part], -HEATMAP_SPAN, HEATMAP_SPAN)
         cells[:, part] = np.rint((scores / HEATMAP_SPAN + 1.0) * LEVELS / 2)
@@ -186,14 +188,6 @@ def _quantised(
 def _put_back(problem: Problem, result: Result, dropped: Integers) -> Iterator[tuple[Integers, Floats]]:
     """Places in `dropped` and the margins (n, places) of all samples with each of these features put back alone."""
     means, counts = problem.means(result.support), problem.counts(result.support)
-    before = problem.comparisons.margins(means)
-    for cls in range(problem.n_classes):
-        members = np.flatnonzero(problem.feature_classes[dropped] == cls)
-        pull = problem.comparisons.coefficients(cls)
-        for part in _column_blocks(problem, members.size):
-            places = members[part]
-            moved = (problem.matrix.columns(dropped[places]) - means[:, [cls]]) / (counts[cls] + 1)
-            after = before[:, [0]] + pull[:, [0]] * moved
-            for other in range(1, before.shape[1]):
-                after = np.minimum(after, before[:, [other]] + pull[:, [other]] * moved)
-            yield places, after
+    for places in _blocks(dropped.size, problem.comparisons.other.size):
+        after = margins_after(problem, means, counts, dropped[places], np.ones(places.size)).min(axis=1)
+        yield places, np.asfortranarray(after)  # sums over the samples run along memory

@@ -6,14 +6,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType, TracebackType
+from dataclasses import replace
+from types import FrameType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cobic.checks import is_number
 from cobic.errors import InputError
+from cobic.matrix import Bools
 from cobic.problem import Problem
 from cobic.search.result import Progress
 
@@ -47,10 +48,7 @@ class Budget:
         self._on_progress = on_progress
         self._interrupted = self._waits = False
         self._previous_handler: Any = None
-        self._n_selected: int | None = None
-        self._objective: float | None = None
-        self._objective_bound: float | None = None
-        self._upper_bound = upper_bound
+        self._latest = Progress(elapsed=0.0, n_selected=None, upper_bound=upper_bound, lps=0)
         self.lps = 0
         self.stopped_by: str | None = None
         self.history: list[Progress] = []
@@ -84,41 +82,18 @@ class Budget:
             self.stopped_by = "time limit"
         return self.stopped_by is not None
 
-    def report(
-        self,
-        *,
-        n_selected: int | None = None,
-        upper_bound: int | None = None,
-        objective: float | None = None,
-        objective_bound: float | None = None,
-        boxes: int = 0,
-    ) -> None:
-        """Record the state of the run and tell the listener; what is not given is as before."""
-        self._n_selected = n_selected if n_selected is not None else self._n_selected
-        self._upper_bound = upper_bound if upper_bound is not None else self._upper_bound
-        self._objective = objective if objective is not None else self._objective
-        self._objective_bound = objective_bound if objective_bound is not None else self._objective_bound
-        event = Progress(
-            elapsed=self.elapsed,
-            n_selected=self._n_selected,
-            upper_bound=self._upper_bound,
-            lps=self.lps,
-            boxes=boxes,
-            objective=self._objective,
-            objective_bound=self._objective_bound,
-        )
-        self.history.append(event)
+    def report(self, *, boxes: int = 0, **news: Any) -> None:
+        """Record the state of the run and tell the listener; fields of `Progress` that are not given are as before."""
+        self._latest = replace(self._latest, elapsed=self.elapsed, lps=self.lps, boxes=boxes, **news)
+        self.history.append(self._latest)
         if self._on_progress is not None:
-            self._on_progress(event)
+            self._on_progress(self._latest)
 
     def report_objective(self, bound: float, boxes: int) -> None:
         """Tell the listener about a bound on the objective with soft margins, where it has fallen by a feature."""
-        if self._objective_bound is None or math.floor(bound) < math.floor(self._objective_bound):
+        before = self._latest.objective_bound
+        if before is None or math.floor(bound) < math.floor(before):
             self.report(objective_bound=bound, boxes=boxes)
-
-    def silent(self) -> "Budget":
-        """The same budget for a search whose results are not those of the run: nobody is told about them."""
-        return _SilentBudget(self)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -137,9 +112,7 @@ class Budget:
                 self._previous_handler = signal.signal(signal.SIGINT, self._interrupt)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Give Ctrl-C back."""
         self._release()
         if self._interrupted:  # also where the method ended by itself before it looked again
@@ -157,32 +130,26 @@ class Budget:
             self._previous_handler = None
 
 
-class _SilentBudget(Budget):
-    """A budget that tells nobody."""
+class SilentBudget(Budget):
+    """The same budget for a search whose results are not those of the run: nobody is told about them."""
 
     def __init__(self, whole: Budget) -> None:
         super().__init__(None, None, 0, clock=whole._clock)
         self._whole, self._spent_before = whole, whole.lps
 
     def exhausted(self) -> bool:
+        """Whether the whole must stop."""
         self._whole.lps = self._spent_before + self.lps
         return self._whole.exhausted()
 
     @property
     def remaining(self) -> float:
+        """Seconds left to the whole."""
         return self._whole.remaining
 
 
 class Stopwatch:
-    """How long each step of a command takes.
-
-    Examples
-    --------
-    >>> watch = Stopwatch()
-    >>> watch.lap("read")
-    >>> list(watch.seconds)
-    ['read']
-    """
+    """How long each step of a command takes."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
@@ -195,42 +162,35 @@ class Stopwatch:
 
 
 class Incumbent:
-    """The best truly consistent selection so far: the larger one, then the one with the larger worst margin."""
+    """The best selection so far: the largest objective, then (with hard margins) the largest worst margin."""
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
-        self._problem, self._budget = problem, budget
-        self.support: NDArray[np.bool_] | None = None
+        self._problem, self._budget, self._worst_margin = problem, budget, -math.inf
+        self.support: Bools | None = None
         self.n_selected = 0
-        self.worst_margin = -math.inf
+        self.objective = self.ceiling = -math.inf  # the second is not below the first, whatever the rounding
 
-    def offer(self, support: NDArray[np.bool_]) -> bool:
-        """Take a selection if it is better and consistent in exact arithmetic; tell whether it is consistent."""
-        if not self._problem.constraints.admit(support):
+    @property
+    def selection(self) -> Bools:
+        """The best selection; no features if there is none."""
+        return np.zeros(self._problem.n_features, dtype=np.bool_) if self.support is None else self.support
+
+    def offer(self, support: Bools) -> bool:
+        """Take a selection if it is better; tell whether it is allowed, which is decided in exact arithmetic."""
+        problem, size = self._problem, int(support.sum())
+        objective, worst = float(size), 0.0
+        if problem.soft:
+            objective = problem.objective(support)
+        elif not problem.constraints.admit(support) or not (worst := problem.worst_margin(support)) > 0:
+            objective = -math.inf
+        if objective == -math.inf:
             return False
-        size, worst = int(support.sum()), self._problem.worst_margin(support)
-        if not worst > 0:
-            return False
-        if (size, worst) > (self.n_selected, self.worst_margin):
-            grew = size > self.n_selected
-            self.support, self.n_selected, self.worst_margin = support.copy(), size, worst
-            if grew:
-                self._budget.report(n_selected=size)
+        if (objective, worst) > (self.objective, self._worst_margin):
+            news: dict[str, Any] = {"objective": objective} if problem.soft else {}
+            is_larger = objective > self.objective
+            self.support, self.n_selected = support.copy(), size
+            self.objective, self._worst_margin = objective, worst
+            self.ceiling = problem.objective_ceiling(support) if problem.soft else objective
+            if is_larger:
+                self._budget.report(n_selected=size, **news)
         return True
-
-
-class SoftIncumbent:
-    """The selection with the largest objective so far in a problem with soft margins."""
-
-    def __init__(self, problem: Problem, budget: Budget) -> None:
-        self._problem, self._budget = problem, budget
-        self.support: NDArray[np.bool_] | None = None
-        self.objective = self.ceiling = -math.inf
-
-    def offer(self, support: NDArray[np.bool_]) -> float:
-        """Take a selection if it is better; its objective, −∞ if it is not allowed."""
-        objective = self._problem.objective(support)
-        if objective > self.objective:
-            self.support, self.objective = support.copy(), objective
-            self.ceiling = self._problem.objective_ceiling(support)
-            self._budget.report(n_selected=int(support.sum()), objective=objective)
-        return objective

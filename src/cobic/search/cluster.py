@@ -18,19 +18,19 @@ _UP = 60.0  # seconds: processes on a busy machine take long to start
 
 @contextmanager
 def cluster(where: str | None) -> Iterator[None]:
-    """Let all that runs side by side inside run on a cluster.
-
-    Examples
-    --------
-    >>> with cluster(None):
-    ...     pass
-    """
+    """Let all that runs side by side inside run on a cluster; None is none."""
     if where is None:
         yield
         return
-    distributed = _distributed()
+    try:
+        import distributed
+    except ImportError:
+        message = "--cluster needs the library distributed: pip install 'cobic[cluster]'"
+        raise InputError(message) from None
     with ExitStack() as stack:
-        stack.enter_context(_quiet())
+        logger = logging.getLogger("distributed")  # it would tell what is handled here: that a worker died and is back
+        stack.callback(logger.setLevel, logger.level)
+        logger.setLevel(logging.CRITICAL)
         client = _local(distributed, where, stack) or _remote(distributed, where, stack)
         stack.enter_context(parallel_config(backend="dask", client=client))
         try:
@@ -38,15 +38,6 @@ def cluster(where: str | None) -> Iterator[None]:
         except distributed.KilledWorker as error:
             message = f"the workers of {where} died again and again ({error}): they may need more memory than there is"
             raise UnfinishedError(message) from None
-
-
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError:
-        message = "--cluster needs the library distributed: pip install 'cobic[cluster]'"
-        raise InputError(message) from None
-    return distributed
 
 
 def _local(distributed: Any, where: str, stack: ExitStack) -> Any | None:
@@ -69,18 +60,15 @@ def _local(distributed: Any, where: str, stack: ExitStack) -> Any | None:
     )
     stack.enter_context(own)
     client = stack.enter_context(distributed.Client(own, timeout=_UP))
-    client.register_plugin(_deaf(distributed))
-    return client
-
-
-def _deaf(distributed: Any) -> Any:
-    """What keeps Ctrl-C, which a terminal sends to all processes, from ending workers before they are closed."""
 
     class Deaf(distributed.WorkerPlugin):  # type: ignore[misc]
+        """Keeps Ctrl-C, which a terminal sends to all processes, from ending workers before they are closed."""
+
         def setup(self, worker: Any) -> None:  # noqa: ARG002
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    return Deaf()
+    client.register_plugin(Deaf())
+    return client
 
 
 def _remote(distributed: Any, where: str, stack: ExitStack) -> Any:
@@ -101,15 +89,3 @@ def _remote(distributed: Any, where: str, stack: ExitStack) -> Any:
             message = f"--cluster {where}: worker {address} has {has}: install cobic {here} there"
             raise InputError(message)
     return client
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep Dask from telling on standard error what is handled here: that a worker died and was started again."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)

@@ -1,12 +1,13 @@
 """The only place where a status is given: by the true means and the proven bounds."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cobic.matrix import Bools
 from cobic.problem import Problem
-from cobic.search.result import LeftOpenBy, Result, Status
+from cobic.search.result import LeftOpenBy, Result, Run, Status
 
 _SAME_OBJECTIVE = 1e-6  # of an objective with soft margins: prices are real numbers, and a proof of the rest never ends
 
@@ -15,6 +16,19 @@ _LEFT_OPEN: dict[LeftOpenBy, str] = {
     "patience": "and more effort has brought nothing for long (target_gap=0 goes on)",
     "max_programs": "and the linear programs that were allowed are spent (raise max_programs)",
 }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method hands back, before it is judged: a selection and what it can say about it."""
+
+    support: Bools  # the selection; it may be inconsistent, the judge finds out
+    upper_bound: int | None = None  # a proven bound; None if the method has none of its own
+    objective_bound: float | None = None  # a proven bound on the objective with soft margins
+    runs: tuple[Run, ...] = ()  # one entry per restart
+    left_open_by: LeftOpenBy | None = None  # why a gap is left, where nothing cut the search short
+    reason: str = ""  # a line for a person, where the judge's own would say less
+    certificate: dict[str, Any] | None = None  # proof of the bound
 
 
 def judged(
@@ -66,8 +80,12 @@ def _reason(
         return f"no feature has its largest mean in class {problem.classes[empty[0]]}, so no selection is consistent"
     if status == Status.INFEASIBLE:
         return "no selection is consistent"
+    if problem.soft and status == Status.UNKNOWN:
+        return "no selection was found"
     if problem.soft:
-        return _soft_reason(problem, support, status, objective_bound)
+        reason = f"{int((problem.violations(support) > 0).sum())} sample(s) violate their margin"
+        proven = f", and no selection has an objective above {objective_bound:.6g}"
+        return reason + (proven if status == Status.OPTIMAL else "")
     if status == Status.OPTIMAL:
         return f"consistent, and no consistent selection has more than {objective_bound:.0f} features"
     if status == Status.FEASIBLE and left_open_by is not None:
@@ -80,11 +98,3 @@ def _reason(
         return "no consistent selection was found"
     wrong = int((problem.margins(support) <= 0).sum())
     return f"the selection is not consistent: {wrong} sample(s) fail by the true means"
-
-
-def _soft_reason(problem: Problem, support: Bools, status: Status, objective_bound: float) -> str:
-    if status == Status.UNKNOWN:
-        return "no selection was found"
-    reason = f"{int((problem.violations(support) > 0).sum())} sample(s) violate their margin"
-    proven = f", and no selection has an objective above {objective_bound:.6g}"
-    return reason + (proven if status == Status.OPTIMAL else "")

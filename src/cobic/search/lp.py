@@ -13,8 +13,11 @@ from cobic.matrix import Floats
 from cobic.search.budget import Budget
 from cobic.search.program import LinearProgram
 
+Options = dict[str, bool | int | float | str]
+Names = tuple[list[Hashable], list[Hashable]]  # of columns and rows
+
 # Few rows, many boxed columns, rows scaled by us: the dual simplex without presolve is the fastest here.
-_OPTIONS: dict[str, bool | int | str] = {
+_OPTIONS: Options = {
     "output_flag": False,
     "threads": 1,
     "solver": "simplex",
@@ -23,13 +26,11 @@ _OPTIONS: dict[str, bool | int | str] = {
     "presolve": "off",
 }
 # A basis stays feasible when columns come in: the primal simplex goes on from there.
-_PRIMAL_OPTIONS: dict[str, bool | int | str] = {"simplex_strategy": 4}
+_PRIMAL_OPTIONS: Options = {"simplex_strategy": 4}
 # Programs with fewer entries take a few milliseconds at most.
 _TOO_SMALL_TO_INTERRUPT = 200_000
 # For the rare program on which the fast settings fail numerically.
-_CAREFUL_OPTIONS: dict[str, bool | int | str] = {"simplex_scale_strategy": 2, "presolve": "on"}
-
-Names = tuple[list[Hashable], list[Hashable]]
+_CAREFUL_OPTIONS: Options = {"simplex_scale_strategy": 2, "presolve": "on"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class LpSolver:
         self._ends: dict[Hashable, Any] = {}
         self.highs = highspy.Highs()  # type: ignore[no-untyped-call]
         self._options = {**_OPTIONS, **(_PRIMAL_OPTIONS if primal else {})}
-        self._set_options(self._options)
+        _set_options(self.highs, self._options)
         # Python runs pending signal handlers inside the callback: that is how Ctrl-C gets through to the solver. The
         # callback must not hold this object, which holds the solver: Python cannot see that circle, nor free it.
         self.highs.setCallback(_interrupt_check(budget), None)
@@ -106,35 +107,28 @@ class LpSolver:
         """Pass a program to the solver, with the basis of the last one if it has the same shape."""
         shape = (program.n_rows, program.n_columns)
         basis = self.highs.getBasis() if shape == self._shape else None
-        _require(self.highs.passModel(*_pass_arguments(program)), "passModel")
+        _pass(program, self.highs)
         if basis is not None:
             _require(self.highs.setBasis(basis), "setBasis")
         self._shape = shape
 
     def optimise(self) -> Any:
         """Run the solver on what is loaded, a second time with care if need be; the status it ends with."""
-        settled = (
-            highspy.HighsModelStatus.kOptimal,
-            highspy.HighsModelStatus.kInterrupt,
-            highspy.HighsModelStatus.kInfeasible,
-        )
-        status = self._run()
-        return status if status in settled else self._solve_carefully()
-
-    def _run(self) -> Any:
+        ends = highspy.HighsModelStatus
         self.highs.run()
-        return self.highs.getModelStatus()
-
-    def _solve_carefully(self) -> Any:
-        self.highs.clearSolver()
-        self._set_options(_CAREFUL_OPTIONS)
-        status = self._run()
-        self._set_options(self._options)
+        status = self.highs.getModelStatus()
+        if status not in (ends.kOptimal, ends.kInterrupt, ends.kInfeasible):
+            self.highs.clearSolver()
+            _set_options(self.highs, _CAREFUL_OPTIONS)
+            self.highs.run()
+            status = self.highs.getModelStatus()
+            _set_options(self.highs, self._options)
         return status
 
-    def _set_options(self, options: dict[str, bool | int | str]) -> None:
-        for name, value in options.items():
-            _require(self.highs.setOptionValue(name, value), name)
+
+def _set_options(highs: Any, options: Options) -> None:
+    for name, value in options.items():
+        _require(highs.setOptionValue(name, value), name)
 
 
 def _require(status: Any, what: str) -> None:
@@ -143,33 +137,28 @@ def _require(status: Any, what: str) -> None:
         raise SolverError(message)
 
 
-def _interrupt_check(budget: Budget) -> Callable[..., None]:
-    def check(_kind: Any, _message: str, _state: Any, answer: Any, _data: Any) -> None:
+def _interrupt_check(budget: Budget, on_bound: Callable[[float], None] | None = None) -> Callable[..., None]:
+    """What the solver asks in the course of its work; it tells its bound meanwhile."""
+    mip = int(highspy.cb.HighsCallbackType.kCallbackMipInterrupt)
+
+    def check(kind: Any, _message: str, state: Any, answer: Any, _data: Any) -> None:
         if budget.exhausted():
             answer.user_interrupt = True
+        elif on_bound is not None and int(kind) == mip:
+            on_bound(-state.mip_dual_bound)
 
     return check
 
 
-def _pass_arguments(program: LinearProgram) -> tuple[Any, ...]:
-    """The arguments of `passModel`, in minimisation form."""
-    return (
-        program.n_columns,
-        program.n_rows,
-        program.values.size,
-        int(highspy.MatrixFormat.kColwise),
-        int(highspy.ObjSense.kMinimize),
-        0.0,
-        -program.gain,
-        program.lower,
-        program.upper,
-        program.row_lower,
-        program.row_upper,
-        program.starts,
-        program.rows,
-        program.values,
-        (np.zeros(program.n_columns) if program.integer is None else program.integer).astype(np.int32),
-    )
+def _pass(program: LinearProgram, highs: Any) -> None:
+    """Give a program to the solver, in minimisation form."""
+    sizes = (program.n_columns, program.n_rows, program.values.size)
+    form = (int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMinimize))
+    bounds = (program.lower, program.upper, program.row_lower, program.row_upper)
+    entries = (program.starts, program.rows, program.values)
+    whole = np.zeros(program.n_columns) if program.integer is None else program.integer
+    status = highs.passModel(*sizes, *form, 0.0, -program.gain, *bounds, *entries, whole.astype(np.int32))
+    _require(status, "passModel")
 
 
 class BranchingLp:
@@ -179,13 +168,9 @@ class BranchingLp:
         self._solver = LpSolver(budget)
         self._budget, self._highs = budget, self._solver.highs
         self._lower, self._upper = program.lower.copy(), program.upper.copy()
-        if program.values.size < _TOO_SMALL_TO_INTERRUPT:
-            self._run_through()
+        if program.values.size < _TOO_SMALL_TO_INTERRUPT:  # asking during them would take longer than they do
+            self._highs.stopCallback(highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt)
         self._solver.load(program)
-
-    def _run_through(self) -> None:
-        """Let small programs run through: asking during them would take longer than they do."""
-        self._highs.stopCallback(highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt)
 
     def bound(self, columns: NDArray[np.intp], lower: Floats, upper: Floats) -> None:
         """Set the bounds of some columns; the rest stay as they are."""
@@ -234,7 +219,7 @@ class MixedSolution:
 
 _LATE = 0.05  # seconds that the solver's own clock is given beyond the budget, which is asked more often
 # Closer than the defaults: in the linearised model a tolerance of 1e-6 is a good part of what one feature moves.
-_MIXED_OPTIONS: dict[str, bool | int | float | str] = {
+_MIXED_OPTIONS: Options = {
     "output_flag": False,
     "threads": 1,
     "mip_rel_gap": 0.0,
@@ -256,39 +241,23 @@ def solve_mixed(
     """Solve a program with whole columns by the branch and bound of HiGHS."""
     highs = highspy.Highs()  # type: ignore[no-untyped-call]
     limit = max(min(seconds, budget.remaining + _LATE), 0.0)
-    for name, value in {**_MIXED_OPTIONS, "mip_abs_gap": gap, "time_limit": limit}.items():
-        _require(highs.setOptionValue(name, value), name)
-    _require(highs.passModel(*_pass_arguments(program)), "passModel")
+    _set_options(highs, {**_MIXED_OPTIONS, "mip_abs_gap": gap, "time_limit": limit})
+    _pass(program, highs)
     if start is not None:
         solution = highspy.HighsSolution()
         solution.col_value = start.tolist()
         highs.setSolution(solution)
-    highs.setCallback(_mixed_check(budget, on_bound), None)
+    highs.setCallback(_interrupt_check(budget, on_bound), None)
     kinds = highspy.cb.HighsCallbackType
     for kind in (kinds.kCallbackMipInterrupt, kinds.kCallbackSimplexInterrupt, kinds.kCallbackIpmInterrupt):
         highs.startCallback(kind)
     highs.run()
     budget.exhausted()  # takes note of a limit that the solver was the first to see
-    return _mixed_answer(highs, program)
-
-
-def _mixed_check(budget: Budget, on_bound: Callable[[float], None] | None) -> Callable[..., None]:
-    mip = int(highspy.cb.HighsCallbackType.kCallbackMipInterrupt)
-
-    def check(kind: Any, _message: str, state: Any, answer: Any, _data: Any) -> None:
-        if budget.exhausted():
-            answer.user_interrupt = True
-        elif on_bound is not None and int(kind) == mip:
-            on_bound(-state.mip_dual_bound)
-
-    return check
-
-
-def _mixed_answer(highs: Any, program: LinearProgram) -> MixedSolution:
     status, info = highs.getModelStatus(), highs.getInfo()
+    nodes = int(info.mip_node_count)
     if status == highspy.HighsModelStatus.kInfeasible:
-        return MixedSolution(None, -math.inf, settled=True, nodes=int(info.mip_node_count))
+        return MixedSolution(None, -math.inf, settled=True, nodes=nodes)
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     x = np.clip(np.array(highs.getSolution().col_value), program.lower, program.upper) if found else None
-    bound = -float(info.mip_dual_bound)
-    return MixedSolution(x, bound, settled=status == highspy.HighsModelStatus.kOptimal, nodes=int(info.mip_node_count))
+    settled = status == highspy.HighsModelStatus.kOptimal
+    return MixedSolution(x, -float(info.mip_dual_bound), settled=settled, nodes=nodes)

@@ -16,7 +16,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
 from cobic.errors import UnfinishedError
-from cobic.matrix.threads import one_thread
+from cobic.matrix.pool import one_blas_thread
 
 Key = TypeVar("Key")
 Answer = TypeVar("Answer")
@@ -47,13 +47,7 @@ def runs_alone(n_jobs: int | None) -> bool:
 def side_by_side(
     function: Callable[..., Answer], shared: Any, tasks: Mapping[Key, tuple[Any, ...]], n_jobs: int | None
 ) -> Iterator[tuple[Key, Answer]]:
-    """Call ``function(shared, *task)`` for each task, as many at a time as there are workers.
-
-    Examples
-    --------
-    >>> sorted(side_by_side(pow, 2, {"a": (3,), "b": (5,)}, n_jobs=1))
-    [('a', 8), ('b', 32)]
-    """
+    """Call ``function(shared, *task)`` for each task, as many at a time as there are workers; answers as they come."""
     if runs_alone(n_jobs):
         yield from ((key, function(shared, *task)) for key, task in tasks.items())
         return
@@ -111,5 +105,5 @@ def _deaf() -> Iterator[None]:
 
 def _in_worker(function: Callable[..., Any], shared: _Shared, key: Any, task: tuple[Any, ...]) -> tuple[Any, Any]:
     """Do one task; more threads than this one would only wait for those of the other workers."""
-    with one_thread():
+    with one_blas_thread():
         return key, function(shared.value, *task)

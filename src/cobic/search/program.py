@@ -1,7 +1,7 @@
 """Linear programs, with or without whole columns, as plain arrays."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,12 @@ class Entries:
     @classmethod
     def joined(cls, parts: Sequence["Entries"]) -> "Entries":
         """All entries of several parts."""
-        return cls(
-            np.concatenate([part.rows for part in parts]),
-            np.concatenate([part.columns for part in parts]),
-            np.concatenate([part.values for part in parts]),
-        )
+        names = ("rows", "columns", "values")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    def moved(self, down: int) -> "Entries":
+        """The same, so many rows further down."""
+        return Entries(self.rows + down, self.columns, self.values)
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,8 @@ class LinearProgram:
 
     def with_rows(self, added: Entries, lower: Floats, upper: Floats) -> "LinearProgram":
         """The same program with further rows below those it has; `added` counts them from 0."""
-        moved = Entries(added.rows + self.n_rows, added.columns, added.values)
         return LinearProgram.of_entries(
-            Entries.joined([self.entries, moved]),
+            Entries.joined([self.entries, added.moved(self.n_rows)]),
             self.gain,
             lower=self.lower,
             upper=self.upper,
@@ -72,23 +72,21 @@ class LinearProgram:
     def with_elastic(self, price: float) -> "LinearProgram":
         """The same program with a last column that lifts every row alike, at a price: it always has a solution."""
         everywhere = np.arange(self.n_rows, dtype=np.int32)
-        return LinearProgram(
+        return replace(
+            self,
             starts=np.append(self.starts, self.starts[-1] + self.n_rows).astype(np.int32),
             rows=np.concatenate([self.rows, everywhere]),
             values=np.concatenate([self.values, np.ones(self.n_rows)]),
             gain=np.append(self.gain, -price),
             lower=np.append(self.lower, 0.0),
             upper=np.append(self.upper, np.inf),
-            row_lower=self.row_lower,
-            row_upper=self.row_upper,
         )
 
     def dual_bound(self, duals: Floats) -> float:
         """What no solution's gain exceeds, by weak duality: it holds for any multipliers, good ones make it tight."""
         usable = np.where(duals > 0, np.isfinite(self.row_lower), np.isfinite(self.row_upper))
         duals = np.where(usable, duals, 0.0)
-        entries = self.entries
-        pull = np.bincount(entries.columns, self.values * duals[entries.rows], minlength=self.n_columns)
+        pull = np.bincount(self.entries.columns, self.values * duals[self.rows], minlength=self.n_columns)
         reduced = self.gain + pull
         used, moving = np.flatnonzero(duals), np.flatnonzero(reduced)  # 0 × ∞ is 0 here
         at_rows = np.where(duals > 0, self.row_lower, self.row_upper)

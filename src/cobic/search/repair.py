@@ -7,6 +7,7 @@ sample is violated, then adds features for as long as nothing breaks; :func:`gro
 """
 
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 
@@ -33,10 +34,9 @@ class _Selection:
         self.support: Bools = problem.constraints.complete(support)
         self._group_of = np.full(problem.n_features, -1, dtype=np.intp)
         self.sizes = np.ones(problem.n_features, dtype=np.intp)  # how many features go in or out with a feature
+        self.movable: Bools = problem.selectable & ~problem.required
         for number, members in enumerate(problem.constraints.groups):
             self._group_of[members], self.sizes[members] = number, members.size
-        self.movable: Bools = problem.selectable & ~problem.required
-        for members in problem.constraints.groups:
             self.movable[members[1:]] = False  # its first feature stands for a group
         self.counts = problem.counts(self.support)
         self.sums = problem.sums(self.support.astype(np.float64))
@@ -46,6 +46,11 @@ class _Selection:
     @property
     def means(self) -> Floats:
         return self.sums / self.counts
+
+    @property
+    def signs(self) -> Floats:
+        """1 for features that would come in, −1 for those that would go."""
+        return np.where(self.support, -1.0, 1.0)
 
     def margins(self) -> Floats:
         return self.problem.comparisons.margins(self.means)
@@ -63,37 +68,31 @@ class _Selection:
             self.counts[cls] += sign * int((classes == cls).sum())
         self.support[members] = sign > 0
 
-    def toggle_all(self, features: Integers) -> None:
-        """Put features that are out in, and those that are in out, with their groups, in one pass over the data."""
+    def copied(self) -> "_Selection":
+        """The same, to be changed without this one."""
+        other = copy(self)
+        other.sums, other.counts, other.support = self.sums.copy(), self.counts.copy(), self.support.copy()
+        return other
+
+    def toggled(self, features: Integers) -> "_Selection":
+        """With features that are out in, and those that are in out, and their groups, in one pass over the data."""
         grouped = features[self._group_of[features] >= 0]
         moved = np.zeros(self.support.size, dtype=np.bool_)
         moved[np.concatenate([features, *(self.members(int(feature)) for feature in grouped)])] = True
-        self.sums += self.problem.sums(np.where(self.support, -1.0, 1.0) * moved)
-        self.support = self.support ^ moved
-        self.counts = self.problem.counts(self.support)
+        other = copy(self)
+        other.sums = self.sums + self.problem.sums(self.signs * moved)
+        other.support = self.support ^ moved
+        other.counts = self.problem.counts(other.support)
+        return other
 
     def margins_after(self, features: Integers) -> Floats:
         """Margins (n, c, len(features)) after toggling each of the features alone."""
-        margins, means = self.margins(), self.means
-        after = np.repeat(margins[:, :, None], features.size, axis=2)
-        classes = self.problem.feature_classes[features]
-        values = self.problem.matrix.columns(features)
-        signs = np.where(self.support[features], -1.0, 1.0)
-        for cls in np.unique(classes):
-            of_class = classes == cls
-            shift = signs[of_class] * (values[:, of_class] - means[:, [cls]]) / (self.counts[cls] + signs[of_class])
-            after[:, :, of_class] += self.problem.comparisons.coefficients(cls)[:, :, None] * shift[:, None, :]
+        after = margins_after(self.problem, self.means, self.counts, features, self.signs[features])
         for place in np.flatnonzero(self._group_of[features] >= 0):
-            after[:, :, place] = self._margins_after_group(int(features[place]))
+            moved = self.copied()
+            moved.toggle(int(features[place]))
+            after[:, :, place] = moved.margins() if moved.counts.all() else -np.inf
         return after
-
-    def _margins_after_group(self, feature: int) -> Floats:
-        """Margins (n, c) after toggling a whole group."""
-        sums, counts, support = self.sums.copy(), self.counts.copy(), self.support.copy()
-        self.toggle(feature)
-        margins = self.margins() if self.counts.all() else np.full_like(self.problem.comparisons.factor, -np.inf)
-        self.sums, self.counts, self.support = sums, counts, support
-        return margins
 
     def gains(self, weights: Floats) -> Floats:
         """First-order change of Σ weights·margins (weights are (n, c)) by toggling each feature; -inf if forbidden."""
@@ -103,13 +102,24 @@ class _Selection:
         member = np.flatnonzero(problem.selectable)
         cls = problem.feature_classes[member]
         change = problem.matrix.class_scores(pull, problem.feature_classes)[member] - level[cls]
-        sign = np.where(self.support[member], -1.0, 1.0)
+        sign = self.signs[member]
         left = self.counts[cls] + sign
         gains = np.full(problem.n_features, -np.inf)
         gains[member] = np.divide(sign * change, left, out=np.full(member.size, -np.inf), where=left > 0)
         for members in problem.constraints.groups:
             gains[members[0]] = gains[members].sum()
         return np.where(self.movable, gains, -np.inf)
+
+
+def margins_after(problem: Problem, means: Floats, counts: Integers, features: Integers, signs: Floats) -> Floats:
+    """Margins (n, c, len(features)) after each feature alone comes in (sign 1) or goes (−1), whatever its group."""
+    after = np.repeat(problem.comparisons.margins(means)[:, :, None], features.size, axis=2)
+    classes, values = problem.feature_classes[features], problem.matrix.columns(features)
+    for cls in np.unique(classes):
+        of_class = classes == cls
+        shift = signs[of_class] * (values[:, of_class] - means[:, [cls]]) / (counts[cls] + signs[of_class])
+        after[:, :, of_class] += problem.comparisons.coefficients(cls)[:, :, None] * shift[:, None, :]
+    return after
 
 
 def repair(problem: Problem, support: Bools, budget: Budget, max_moves: int | None = None) -> Bools | None:
@@ -145,17 +155,20 @@ def _extend(selection: _Selection, budget: Budget) -> None:
     """Add, one at a time, the feature that leaves the largest worst margin, while all margins stay positive."""
     candidates = np.flatnonzero(~selection.support & selection.movable)
     while candidates.size and not budget.exhausted():
-        slack = selection.margins() - selection.safe
-        scale = max(float(np.median(slack)), np.finfo(np.float64).tiny)
-        gains = selection.gains(np.exp(-slack / scale))
+        gains = selection.gains(_by_slack(selection.margins() - selection.safe))
         nearest = candidates[_best(gains[candidates], _n_candidates(selection.problem))]
         worst = (selection.margins_after(nearest) - selection.safe[:, :, None]).min(axis=(0, 1))
-        fits = worst > 0
-        if not fits.any():
+        if not (worst > 0).any():
             return
         chosen = nearest[np.lexsort((nearest, -worst))[0]]
         selection.toggle(int(chosen))
         candidates = candidates[candidates != chosen]
+
+
+def _by_slack(slack: Floats, least: float = -np.inf) -> Floats:
+    """Weights of comparisons: the less they hold by, down to some least slack, the more."""
+    weights: Floats = np.exp(-np.maximum(slack, least) / max(float(np.median(slack)), np.finfo(np.float64).tiny))
+    return weights
 
 
 def grow(problem: Problem, support: Bools, budget: Budget) -> Bools:
@@ -163,7 +176,7 @@ def grow(problem: Problem, support: Bools, budget: Budget) -> Bools:
     selection = _Selection(problem, support)
     for _ in range(_GROWTHS):
         size = int(selection.counts.sum())
-        _add_batches(selection, budget)
+        selection = _with_batches(selection, budget)
         if int(selection.counts.sum()) == size or budget.exhausted():
             break
         selection = _Selection(problem, raise_margin(problem, selection.support, budget))
@@ -171,24 +184,18 @@ def grow(problem: Problem, support: Bools, budget: Budget) -> Bools:
     return selection.support
 
 
-def _add_batches(selection: _Selection, budget: Budget) -> None:
+def _with_batches(selection: _Selection, budget: Budget) -> _Selection:
     """Add the most promising features, many at a time, for as long as all margins stay positive."""
     batch = 64
     while batch and not budget.exhausted():
-        slack = selection.margins() - selection.safe
-        scale = max(float(np.median(slack)), np.finfo(np.float64).tiny)
-        gains = np.where(selection.support, -np.inf, selection.gains(np.exp(-np.maximum(slack, 0.0) / scale)))
-        best = np.flatnonzero(np.isfinite(gains))
-        best = best[np.argsort(-gains[best], kind="stable")[:batch]]
-        before = (selection.support.copy(), selection.sums.copy(), selection.counts.copy())
+        gains = selection.gains(_by_slack(selection.margins() - selection.safe, least=0.0))
+        best = np.flatnonzero(np.isfinite(gains) & ~selection.support)
         if best.size == 0:
-            return
-        selection.toggle_all(best)
-        if (selection.margins() > selection.safe).all():
-            batch *= 2
-        else:
-            selection.support, selection.sums, selection.counts = before
-            batch //= 2
+            break
+        larger = selection.toggled(best[np.argsort(-gains[best], kind="stable")[:batch]])
+        fits = (larger.margins() > selection.safe).all()
+        selection, batch = (larger, 2 * batch) if fits else (selection, batch // 2)
+    return selection
 
 
 def climb(problem: Problem, support: Bools, budget: Budget, max_moves: int | None = None) -> Bools:
@@ -204,15 +211,19 @@ def climb(problem: Problem, support: Bools, budget: Budget, max_moves: int | Non
             break
         after = _objectives_after(selection, candidates)
         best = int(np.lexsort((candidates, -after))[0])
-        least = objective + _LEAST_STEP * max(1.0, abs(objective))
+        least = _least_better(objective)
         if after[best] > least:
             objective = float(after[best])
             selection.toggle(int(candidates[best]))
             continue
-        exchange = _best_exchange(selection, _soft_gains(selection), _lowest_violation)
-        if exchange is None or not selection.counts.sum() - problem.slack_penalty * -exchange[0] > least:
+        exchange = _best_exchange(
+            selection, _soft_gains(selection), lambda margins: np.minimum(margins, 0.0).sum(axis=0)
+        )
+        if exchange is None:
             break
         objective = float(selection.counts.sum() + problem.slack_penalty * exchange[0])
+        if not objective > least:
+            break
         for feature in exchange[1:]:
             selection.toggle(feature)
     return selection.support
@@ -226,52 +237,50 @@ def climb_in_batches(problem: Problem, support: Bools, budget: Budget) -> Bools:
     selection = _Selection(problem, support)
     if not selection.counts.all():
         return selection.support
-    objective = _objective(selection)
-    gains, batch = _soft_gains(selection), problem.n_features
+    objective, gains, batch = _objective(selection), _soft_gains(selection), problem.n_features
     while batch and not budget.exhausted():
         promising = np.flatnonzero(gains > 0)
         batch = min(batch, promising.size)
-        best = promising[np.argsort(-gains[promising], kind="stable")[:batch]]
-        before = (selection.support.copy(), selection.sums.copy(), selection.counts.copy())
-        selection.toggle_all(best)
-        after = _objective(selection)
-        if after > objective + _LEAST_STEP * max(1.0, abs(objective)):
-            objective, batch, gains = after, 2 * batch, _soft_gains(selection)
+        moved = selection.toggled(promising[np.argsort(-gains[promising], kind="stable")[:batch]])
+        after = _objective(moved)
+        if after > _least_better(objective):
+            selection, objective, batch, gains = moved, after, 2 * batch, _soft_gains(moved)
         else:
-            selection.support, selection.sums, selection.counts = before
             batch //= 4
     return selection.support
 
 
 def climb_by_several(problem: Problem, support: Bools, budget: Budget) -> Bools:
     """Add and drop, several at a time, features that are known to raise the objective each for itself."""
-    selection = _Selection(problem, support)
-    if not selection.counts.all() or _n_candidates(problem) < 2 * _BATCH:  # too few can be looked at to be worth it
+    selection, most = _Selection(problem, support), _n_candidates(problem)
+    if not selection.counts.all() or most < 2 * _BATCH:  # too few can be looked at to be worth it
         return selection.support
-    batch, objective = _BATCH, _objective(selection)
-    looked_at = -(-_n_candidates(problem) // 4)
+    batch, objective, looked_at = _BATCH, _objective(selection), -(-most // 4)
     for _ in range(_TURNS):
         candidates = _best(_soft_gains(selection), looked_at)
         if candidates.size == 0 or budget.exhausted():
             break
         each = _objectives_after(selection, candidates)
-        rising = np.flatnonzero(each > objective + _LEAST_STEP * max(1.0, abs(objective)))
+        rising = np.flatnonzero(each > _least_better(objective))
         if rising.size == 0:
-            if looked_at == _n_candidates(problem):
+            if looked_at == most:
                 break
-            looked_at = _n_candidates(problem)
+            looked_at = most
             continue
         order = rising[np.lexsort((candidates[rising], -each[rising]))]
-        before = (selection.support.copy(), selection.sums.copy(), selection.counts.copy())
-        selection.toggle_all(candidates[order[:batch]])
-        after = _objective(selection)
-        if after >= each[order[0]]:
-            objective, batch = after, 2 * batch
-            continue
-        selection.support, selection.sums, selection.counts = before
-        selection.toggle(int(candidates[order[0]]))
-        objective, batch = float(each[order[0]]), max(1, batch // 4)
+        moved, alone = selection.toggled(candidates[order[:batch]]), float(each[order[0]])
+        after = _objective(moved)
+        if after >= alone:
+            selection, objective, batch = moved, after, 2 * batch
+        else:
+            selection.toggle(int(candidates[order[0]]))
+            objective, batch = alone, max(1, batch // 4)
     return selection.support
+
+
+def _least_better(objective: float) -> float:
+    """What an objective must exceed to be better by more than rounding."""
+    return objective + _LEAST_STEP * max(1.0, abs(objective))
 
 
 def is_large(problem: Problem) -> bool:
@@ -284,32 +293,29 @@ def _objective(selection: _Selection) -> float:
     """The objective with soft margins; −∞ if a class has no feature."""
     if not selection.counts.all():
         return -np.inf
-    return float(_soft_objective(selection, selection.margins()[:, :, None], np.zeros(1))[0])
+    return float(_objectives(selection, selection.margins()[:, :, None], np.zeros(1))[0])
 
 
 def _objectives_after(selection: _Selection, features: Integers) -> Floats:
     """The objective with soft margins after toggling each of the features alone."""
-    change = np.where(selection.support[features], -1.0, 1.0) * selection.sizes[features]
-    return _soft_objective(selection, selection.margins_after(features), change)
+    change = (selection.signs * selection.sizes)[features]
+    return _objectives(selection, selection.margins_after(features), change)
 
 
-def _soft_objective(selection: _Selection, margins: Floats, change: Floats | Integers) -> Floats:
+def _objectives(selection: _Selection, margins: Floats, change: Floats) -> Floats:
     """Objective (K,) for margins (n, c, K) and changes (K,) of the number of features."""
     violation = np.maximum(-margins.min(axis=1), 0.0).sum(axis=0)
-    size = float(selection.counts.sum())
-    objective: Floats = size + change - selection.problem.slack_penalty * violation
+    objective: Floats = float(selection.counts.sum()) + change - selection.problem.slack_penalty * violation
     return objective
 
 
 def _soft_gains(selection: _Selection) -> Floats:
     """First-order change of the objective by toggling each feature; -inf if forbidden."""
     margins = selection.margins()
-    worst = margins.argmin(axis=1)
     weights = np.zeros_like(margins)
     violated = np.flatnonzero(margins.min(axis=1) < 0)
-    weights[violated, worst[violated]] = selection.problem.slack_penalty
-    change = np.where(selection.support, -1.0, 1.0) * selection.sizes
-    return selection.gains(weights) + change
+    weights[violated, margins[violated].argmin(axis=1)] = selection.problem.slack_penalty
+    return selection.gains(weights) + selection.signs * selection.sizes
 
 
 def _violation(margins: Floats, safe: Floats) -> Floats:
@@ -338,15 +344,15 @@ def raise_margin(problem: Problem, support: Bools, budget: Budget) -> Bools:
     for _ in range(_EXCHANGES):
         if budget.exhausted():
             break
-        worst = float(selection.margins().min())
         margins = selection.margins()
-        spread = max(float(margins.min()), 1e-9 * float(np.abs(margins).max()), float(np.finfo(np.float64).tiny))
-        gains = selection.gains(np.exp(-(margins - margins.min()) / spread))
-        exchange = _best_exchange(selection, gains, _largest_worst_margin)
+        worst = float(margins.min())
+        spread = max(worst, 1e-9 * float(np.abs(margins).max()), float(np.finfo(np.float64).tiny))
+        gains = selection.gains(np.exp(-(margins - worst) / spread))
+        exchange = _best_exchange(selection, gains, lambda margins: margins.min(axis=0))
         if exchange is None or not exchange[0] > worst:
             break
         for feature in exchange[1:]:
-            selection.toggle(int(feature))
+            selection.toggle(feature)
     return selection.support
 
 
@@ -375,13 +381,3 @@ def _best_exchange(
         if best is None or scores[row, column] > best[0]:
             best = (float(scores[row, column]), int(out[row]), int(into[column]))
     return best
-
-
-def _largest_worst_margin(margins: Floats) -> Floats:
-    worst: Floats = margins.min(axis=0)
-    return worst
-
-
-def _lowest_violation(margins: Floats) -> Floats:
-    violation: Floats = np.minimum(margins, 0.0).sum(axis=0)
-    return violation

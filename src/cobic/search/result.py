@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 LeftOpenBy = Literal["target gap", "patience", "max_programs"]
+_CARD = "border-left: 3px solid #0072B2; padding: 2px 0 2px 14px; font-family: system-ui, sans-serif; line-height: 1.5"
+_QUIET = "opacity: 0.7; font-size: 90%"
 
 
 class Status(StrEnum):
@@ -76,14 +78,11 @@ class Run:
 
     Attributes
     ----------
-    iterations : int
-        Rounds of the algorithm.
-    inner_lps : int
-        Linear programs solved in them.
-    f : int
-        Features selected by the run's last x.
-    g : float
-        Violation g(x, y) of that x with the shares y of the run: the published stopping value.
+    iterations, inner_lps : int
+        Rounds of the algorithm, and linear programs solved in them.
+    f, g : int, float
+        Features selected by the run's last x, and the violation g(x, y) of that x with the shares y of the run, which
+        is the published stopping value.
     worst_margin : float
         Worst margin of that x by the true means: positive if and only if x is consistent.
     n_selected : int or None
@@ -108,10 +107,9 @@ class Result:
         The selected features.
     status : Status
         ``"optimal"``: consistent, and proven that no larger selection is. ``"feasible"``: consistent.
-        ``"infeasible"``: proven that no selection is consistent. ``"unknown"``: none of these was shown; `support`
-        then holds what the method ended with, and it is *not* consistent. With soft margins every selection that
-        leaves no class without features is ``"feasible"``, and ``"optimal"`` if none has a larger objective, to within
-        the precision of the arithmetic (a millionth).
+        ``"infeasible"``: proven that no selection is consistent. ``"unknown"``: none of these was shown, and `support`,
+        with which the method ended, is *not* consistent. With soft margins every selection that leaves no class without
+        features is ``"feasible"``, and ``"optimal"`` if none has an objective that is larger by more than a millionth.
     upper_bound : int
         No consistent selection has more features; with soft margins, the number of features that may be selected.
     objective : float
@@ -121,14 +119,10 @@ class Result:
         No selection has a larger objective; `upper_bound` with hard margins.
     worst_margin : float
         Smallest margin over all samples by the true means; positive if and only if `support` is consistent.
-    counts : tuple of int
-        Selected features of each class, in the order of `classes`.
-    classes : tuple
-        The class labels.
-    method : str
-        Name of the method.
-    seconds : float
-        Wall-clock time.
+    counts, classes : tuple
+        Selected features of each class, and the labels of these.
+    method, seconds : str, float
+        Name of the method, and wall-clock time.
     lps : int
         Linear programs solved, and looks taken at the data by ``"certified"``; the 0-1 programs of
         ``"sequential-binary"``; nodes of the search of ``"milp"`` as well.
@@ -186,41 +180,30 @@ class Result:
     def __repr__(self) -> str:
         """The answer in one line."""
         counts = ", ".join(f"{cls}: {count}" for cls, count in zip(self.classes, self.counts, strict=True))
-        most = f"at most {self.upper_bound}"
-        if self.soft:
-            most = f"objective {self.objective:.6g}, at most {self.objective_bound:.6g}"
+        soft = f"objective {self.objective:.6g}, at most {self.objective_bound:.6g}"
+        most = soft if self.soft else f"at most {self.upper_bound}"
         return (
             f"<Result {self.status}: {self.n_selected} of {self.support.size} features ({counts}), {most}; "
             f"worst margin {self.worst_margin:.4g}; {self.method}, {self.seconds:.2f} s>"
         )
 
     def _repr_html_(self) -> str:
-        """The answer as a notebook shows it."""
-        return _html_card(self)
-
-
-_CARD = "border-left: 3px solid #0072B2; padding: 2px 0 2px 14px; font-family: system-ui, sans-serif; line-height: 1.5"
-_QUIET = "opacity: 0.7; font-size: 90%"
-
-
-def _html_card(result: Result) -> str:
-    """The answer for a notebook: a few lines without a script, with every name escaped."""
-    headings = {
-        Status.OPTIMAL: "proven: no selection can keep more",
-        Status.FEASIBLE: f"no selection can keep more than {result.upper_bound}",
-        Status.INFEASIBLE: "proven: no selection of features is consistent",
-        Status.UNKNOWN: "no consistent selection was found",
-    }
-    heading = headings[result.status]
-    if result.soft and result.status in (Status.OPTIMAL, Status.FEASIBLE):
-        heading = f"objective {result.objective:.6g}, no selection has more than {result.objective_bound:.6g}"
-    counts = ", ".join(f"{escape(str(cls))}: {count}" for cls, count in zip(result.classes, result.counts, strict=True))
-    took = f"{escape(result.method)}, {result.seconds:.2f} s" + (f", {result.stopped_by}" if result.stopped_by else "")
-    return (
-        f'<div style="{_CARD}"><b>{result.n_selected} of {result.support.size} features kept; {heading}</b><br>'
-        f"{counts}; worst margin {result.worst_margin:.4g}<br>"
-        f'<span style="{_QUIET}">{took}; {escape(result.reason)}</span></div>'
-    )
+        """The answer for a notebook: a few lines without a script, with every name escaped."""
+        heading = {
+            Status.OPTIMAL: "proven: no selection can keep more",
+            Status.FEASIBLE: f"no selection can keep more than {self.upper_bound}",
+            Status.INFEASIBLE: "proven: no selection of features is consistent",
+            Status.UNKNOWN: "no consistent selection was found",
+        }[self.status]
+        if self.soft and self.status in (Status.OPTIMAL, Status.FEASIBLE):
+            heading = f"objective {self.objective:.6g}, no selection has more than {self.objective_bound:.6g}"
+        counts = ", ".join(f"{escape(str(cls))}: {count}" for cls, count in zip(self.classes, self.counts, strict=True))
+        took = f"{escape(self.method)}, {self.seconds:.2f} s" + (f", {self.stopped_by}" if self.stopped_by else "")
+        return (
+            f'<div style="{_CARD}"><b>{self.n_selected} of {self.support.size} features kept; {heading}</b><br>'
+            f"{counts}; worst margin {self.worst_margin:.4g}<br>"
+            f'<span style="{_QUIET}">{took}; {escape(self.reason)}</span></div>'
+        )
 
 
 def _short(value: float) -> str:
