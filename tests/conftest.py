@@ -84,7 +84,7 @@ def notterman(real_data):
 
 @pytest.fixture(scope="session")
 def expression():
-    return cobic.datasets.make_expression(n_features=600, contaminated=0.03, seed=4)
+    return cobic.datasets.make_expression(n_features=600, contaminated=0.03, seed=6)
 
 
 @pytest.fixture(scope="session")
