@@ -30,6 +30,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 let_time_stand()
 
 REAL_DATA = {"real_data", "golub", "notterman"}
+LONG_EXAMPLES = {"cobic.analyses.path.path", "cobic.plot.path"}  # of docstrings: they trace whole paths
 
 
 @pytest.hookimpl(tryfirst=True)  # before what is not asked for is left out
@@ -37,6 +38,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if REAL_DATA.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("real_data")
+        if item.name in LONG_EXAMPLES:
+            item.add_marker("long")
 
 
 KINDS = {
