@@ -30,6 +30,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 let_time_stand()
 
 REAL_DATA = {"real_data", "golub", "notterman"}
+LONG_EXAMPLES = {"cobic.analyses.path.path", "cobic.plot.path"}  # of docstrings: they trace whole paths
 
 
 @pytest.hookimpl(tryfirst=True)  # before what is not asked for is left out
@@ -37,6 +38,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if REAL_DATA.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("real_data")
+        if item.name in LONG_EXAMPLES:
+            item.add_marker("long")
 
 
 KINDS = {
@@ -84,7 +87,7 @@ def notterman(real_data):
 
 @pytest.fixture(scope="session")
 def expression():
-    return cobic.datasets.make_expression(n_features=600, contaminated=0.03, seed=4)
+    return cobic.datasets.make_expression(n_features=600, contaminated=0.03, seed=6)
 
 
 @pytest.fixture(scope="session")

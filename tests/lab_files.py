@@ -17,7 +17,7 @@ import zstandard
 
 import cobic
 
-DATA = cobic.datasets.make_expression(40, class_sizes=(7, 5), test_sizes=None, seed=3)
+DATA = cobic.datasets.make_expression(40, class_sizes=(7, 5), test_sizes=None, seed=5)
 X = DATA.X / 8.0  # fractions that every format keeps, and zeros for the sparse ones
 X[:, ::7] = 0.0
 SAMPLES, GENES = list(DATA.sample_names), list(DATA.feature_names)

@@ -241,12 +241,15 @@ def test_a_view_becomes_an_object_of_its_own_and_its_parent_stays(adata, data):
     assert not adata.uns
 
 
-def test_a_second_call_leaves_nothing_of_the_first(adata):
+def test_a_second_call_leaves_nothing_of_the_first(small):
+    adata = annotated(small.X, small.y, kind=np.char.add("kind ", small.y))
     adata.var["other"] = 1
-    select_adata(adata, "type", n_margins=2, method_options={"max_programs": 30})
-    select_adata(adata, "type", groups=["A", "B"], ranking=False)
+    select_adata(adata, "type", n_margins=2, fixed_out=[0])
+    assert list(adata.var) == ["other", "cobic_selected", "cobic_class", "cobic_ranking"]
+    select_adata(adata, "kind", ranking=False)
     assert list(adata.var) == ["other", "cobic_selected", "cobic_class"]
-    assert list(adata.var["cobic_class"].cat.categories) == ["A", "B"]
+    assert list(adata.var["cobic_class"].cat.categories) == ["kind A", "kind B"]
+    assert "fixed_out" not in adata.uns["cobic"]["params"]
 
 
 @pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_matrix])

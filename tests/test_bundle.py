@@ -431,12 +431,16 @@ def test_the_price_of_all_samples_is_kept_by_whole_multipliers():
     assert (whole.sum(axis=1) <= engine.PRECISION).all()
 
 
+@pytest.fixture(scope="module")
+def largest_alpha(expression):
+    return largest_margin(expression, "alpha", no_limit(expression))
+
+
 @pytest.mark.parametrize("share", [0.5, 0.95])
-def test_a_margin_is_found_where_a_small_selection_bears_it(expression, share):
-    largest = largest_margin(expression, "alpha", no_limit(expression))
-    result = cobic.solve(expression.with_margins(share * largest.found, 1.0), max_programs=2000)
+def test_a_margin_is_found_where_a_small_selection_bears_it(expression, largest_alpha, share):
+    result = cobic.solve(expression.with_margins(share * largest_alpha.found, 1.0), max_programs=2000)
     assert result.consistent
-    assert result.n_selected >= largest.support.sum()
+    assert result.n_selected >= largest_alpha.support.sum()
 
 
 def test_counts_are_made_even_only_as_far_as_required_features_allow(expression):

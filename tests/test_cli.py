@@ -32,7 +32,7 @@ SUMMARY_KEYS = {
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    data = cobic.datasets.make_expression(n_features=150, contaminated=0.05, seed=1)
+    data = cobic.datasets.make_expression(n_features=150, contaminated=0.05, seed=3)
     folder = tmp_path_factory.mktemp("tables")
     (folder / "train.csv").write_text(table_text(data))
     (folder / "test.csv").write_text(table_text(data.test))

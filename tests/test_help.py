@@ -92,21 +92,27 @@ def test_an_unknown_shell_is_one_line(capsys):
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory):
-    """A folder with the files that the examples name."""
+def tables(tmp_path_factory):
+    """A folder with the data that the examples name."""
     folder = tmp_path_factory.mktemp("workshop")
     data = cobic.datasets.make_expression(n_features=80, informative=0.8, seed=1)
     (folder / "leukaemia.csv").write_text(table_text(data))
     (folder / "new.csv").write_text(table_text(data.test))
     write_gct(folder / "leukaemia", data)
     write_gct(folder / "new", data.test)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def workshop(tables):
+    """The same folder, with the answers that the examples name."""
     for command in (
         ["select", "leukaemia.csv", "--labels", "class", "--out", "answer"],
         ["path", "leukaemia.csv", "--labels", "class", "--alphas", "0,10", "--cv", "0", "--out", "curve"],
     ):
-        ended = cobic_process(folder, *command)
+        ended = cobic_process(tables, *command)
         assert ended.returncode == 0, ended.stderr
-    return folder
+    return tables
 
 
 def write_gct(stem, data):
@@ -176,14 +182,14 @@ def test_the_report_takes_what_select_takes(workshop, tmp_path):
 
 
 @pytest.mark.parametrize("settings", [{}, {"NO_COLOR": "1"}])
-def test_no_colours_where_nobody_sees_them(workshop, settings):
+def test_no_colours_where_nobody_sees_them(tables, settings):
     environment = {**os.environ, **settings}
-    ended = cobic_process(workshop, "demo", "--method", "fixed-point", env=environment)
+    ended = cobic_process(tables, "demo", "--method", "fixed-point", env=environment)
     assert "\x1b" not in ended.stdout + ended.stderr
     if settings and shutil.which("script"):
         command = f"{sys.executable} -m cobic select leukaemia.csv --labels class"
         live = subprocess.run(
             ["script", "-qec", command, "/dev/null"],
-            cwd=workshop, env={**environment, "TERM": "xterm-256color"}, capture_output=True, text=True, check=True,
+            cwd=tables, env={**environment, "TERM": "xterm-256color"}, capture_output=True, text=True, check=True,
         )  # fmt: skip
         assert not re.search(r"\x1b\[[0-9;]*[1-9][0-9;]*m", live.stdout)

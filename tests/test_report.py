@@ -69,7 +69,7 @@ def unpacked(text, kind):
 
 @pytest.fixture(scope="module")
 def solved():
-    data = cobic.datasets.make_expression(n_features=200, contaminated=0.05, seed=3)
+    data = cobic.datasets.make_expression(n_features=200, contaminated=0.05, seed=6)
     problem = data.problem()
     return data, problem, cobic.solve(problem)
 
@@ -285,7 +285,7 @@ def test_write_report_writes_a_file(solved, tmp_path):
 def answer(tmp_path_factory):
     """The folders of `cobic select` and `cobic path` about a table, and the table."""
     folder = tmp_path_factory.mktemp("report")
-    data = cobic.datasets.make_expression(n_features=150, contaminated=0.05, seed=1)
+    data = cobic.datasets.make_expression(n_features=150, contaminated=0.05, seed=3)
     names = ("twin", "twin", *data.feature_names[2:])
     (folder / "train.csv").write_text(table_text(replace(data, feature_names=names)))
     (folder / "new.csv").write_text(table_text(replace(data.test, feature_names=names)))

@@ -217,14 +217,14 @@ def test_progress_of_the_part_is_not_told(large_expression):
     assert min(bounds_told) > 190_000
 
 
-@pytest.fixture(scope="module", params=[8, 20])
+@pytest.fixture(scope="module", params=[8, pytest.param(20, marks=pytest.mark.long)])
 def many_classes(request):
     data = cobic.datasets.make_large_expression(2000, n_samples=700, n_classes=request.param, density=0.05, seed=0)
     return data.problem()
 
 
 def test_many_classes_end_with_a_selection_and_a_bound(many_classes):
-    result = cobic.solve(many_classes, max_programs=300)
+    result = cobic.solve(many_classes, max_programs=100)
     assert many_classes.is_consistent(result.support)
     assert result.n_selected >= 0.85 * many_classes.n_features
     assert result.upper_bound < many_classes.n_features

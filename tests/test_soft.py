@@ -97,7 +97,7 @@ def test_the_answer_is_the_same_in_other_kinds_of_table(solved, as_kind):
 
 def test_a_high_price_gives_the_hard_answer(expression):
     hard = cobic.solve(expression.problem(alpha=10.0))
-    soft = cobic.solve(expression.problem(alpha=10.0, slack_penalty=1e6))
+    soft = cobic.solve(expression.problem(alpha=10.0, slack_penalty=1e6), max_programs=200)
     assert hard.status == "optimal"
     assert soft.objective_bound >= hard.n_selected
     assert soft.objective == pytest.approx(hard.n_selected, abs=1.0)
