@@ -50,6 +50,7 @@ class Approach:
         """Go from total to total.
 
         Multipliers that exclude some counts say how many features must go at least, and the model how many are enough;
+        those that do not, up to which total they leave a margin: it is excluded, or a solution is near the bound;
         between totals with a solution and without one, the next one is where their margins point to.
         """
         explorer, effort = self._explorer, self._effort
@@ -62,8 +63,10 @@ class Approach:
             if point is None:
                 return
             self._select(point)
-            if point.value > 0 >= point.model and self._bundle.is_close:
-                return  # undecided, as closely as was asked for: the bound is here
+            if self._totals is None and point.value > 0 >= point.model and self._bundle.is_close:
+                enough = explorer.brancher.fewer(point.cut, point.counts, (point.value - point.model) * point.cut.size)
+                self.at = total if enough is None else int(enough.sum())
+                return  # undecided, as closely as a part can tell: so many are enough
             if point.excluded:
                 bracket.lower(total, point.value)
                 level = (point.value - point.model - boost * point.model) * point.cut.size
@@ -83,7 +86,7 @@ class Approach:
             if point.excluded:
                 self._bound_roughly(bracket)
             if not point.excluded or not bracket.low < total < bracket.high:
-                total = bracket.next_total()
+                total = bracket.next_total(explorer.brancher.largest_open(point.cut, point.counts))
 
     def _select(self, point: Relaxed) -> None:
         """Look for a selection on the way, until that was in vain too often: the bound may take long."""
@@ -130,12 +133,13 @@ class _Bracket:
         """Where the margins point to, from 0 at the lower total to 1 at the higher one."""
         return self.margin_low / (self.margin_low - self._margin_high) if self._has_both else 1.0
 
-    def next_total(self) -> int:
-        """The next total: where the margins point to, or up by growing steps."""
+    def next_total(self, open_up_to: int) -> int:
+        """The next total: where the margins point to, or up by growing steps, at least to where multipliers lead."""
         if self._has_both:
             between = float(np.clip(self.between, self._effort.apart, 1 - self._effort.apart))
             return int(np.clip(self.low + between * (self.high - self.low), self.low + 1, self.high - 1))
         total = min((self.low + self.high) // 2, self.low + 1 + int(self._step * self.low))
+        total = min(max(total, open_up_to), self.high - 1)
         self._step *= 2
         return total
 

@@ -98,6 +98,15 @@ class Brancher:
                 total -= step
         return total
 
+    def largest_open(self, cut: Cut, counts: Integers) -> int:
+        """The largest total at which multipliers leave a margin, with about the shares of some counts."""
+        low, high = int(counts.sum()), int(self.sizes.sum())
+        while low < high:
+            total = (low + high + 1) // 2
+            value = cut.values(self.nearest(total, counts / counts.sum())[None, :])[0]
+            low, high = (total, high) if value > 0 else (low, total - 1)
+        return low
+
     def fewer(self, cut: Cut, counts: Integers, level: float) -> Integers | None:
         """Smaller counts at which v is above a level, with fewer features in the classes where that helps most."""
         counts = counts.copy()

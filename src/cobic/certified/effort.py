@@ -57,7 +57,8 @@ class Effort:
     # Counts of a total that are promising.
     recent_cuts: int = 30  # multipliers that are asked; older ones are far from where the search is
     reach: int = 8  # one part in so many of a total is how far counts may move at a time
-    short_reach: int = 200  # the same where features are many: it stays inside a window
+    first_reach: int = 30  # the same where features are many, on the way to the bound: shares of a part are rough
+    short_reach: int = 200  # and later: it stays inside a window
     refinements: int = 4  # relaxations to find the best counts of a total
     worth_another: float = 0.1  # of a margin: by so much the next counts must promise to be better
 
@@ -68,9 +69,9 @@ class Effort:
     many_comparisons: int = 5000  # with more, a repair is better than dives
     neighbours: int = 4  # counts of a total that are tried where the gap is wide
     dived_counts: int = 8  # counts of the bound that are dived into in turn
-    # Features that are dived into and exchanged, in turn: most data need few, some need many; twice as many where all
-    # are very many, because there is more to mend after rounding.
+    # Features that are dived into and exchanged, in turn: most data need few, some need many.
     dive_windows: tuple[int, ...] = (400, 1000, 160)
+    dive_window_of_many: int = 2000  # the same where features are many: there is more to mend after rounding
     dive_cells: int = 1 << 21  # effects of features on comparisons in a dive: 16 MB
     dive_chance: float = 0.5  # of an effect, by which features are drawn: a dive that fails is tried again otherwise
     evening: int = 8  # one part in so many of the smaller count is how far neighbours are apart

@@ -95,7 +95,8 @@ class Explorer:
         """Counts near some others at which the multipliers at hand leave the largest margin, and that margin."""
         if not self._recent or not self.has_few_classes:
             return near, np.inf
-        radius = total // (self.effort.reach if self.bundle.is_small else self.effort.short_reach)
+        far = self.effort.short_reach if to_round else self.effort.first_reach
+        radius = total // (self.effort.reach if self.bundle.is_small else far)
         best, step = near, max(1, radius // 2)
         while True:
             tried = np.array([best, *(moved for moved in self._moved(best, step) if _within(moved, near, radius + 1))])

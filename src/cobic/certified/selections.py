@@ -97,8 +97,8 @@ class Selections:
         effort, n_comparisons = self._effort, self._problem.comparisons.other.size
         if self._problem.constraints.groups or (n_comparisons > effort.many_comparisons and turn == 0):
             return turn == 0 and self._repair(point)
-        size = effort.dive_windows[(stage + turn) % len(effort.dive_windows)]
-        size *= 1 if self._explorer.bundle.is_small else 2
+        few = self._explorer.bundle.is_small
+        size = effort.dive_windows[(stage + turn) % len(effort.dive_windows)] if few else effort.dive_window_of_many
         size = min(size, 1 + effort.dive_cells // n_comparisons)
         base = round_to_counts(self._problem, point.mixture.x, point.counts, self._rng)
         self._standing.charge(effort.cooling_programs)
