@@ -153,8 +153,8 @@ def test_no_selection_exceeds_the_bound_on_the_largest_margin(instance):
     assert problem.worst_margin(largest.support) == pytest.approx(largest.found)
 
 
-@pytest.mark.long
-def test_the_estimator_ranks_on_demand_and_forgets_the_data_in_a_pickle(data):
+def test_the_estimator_ranks_on_demand():
+    data = cobic.datasets.make_expression(16, class_sizes=(6, 5), test_sizes=None, contaminated=0.1, seed=0)
     model = cobic.ConsistentBiclustering().fit(data.X, data.y)
     np.testing.assert_array_equal(model.ranking_, survival(data.problem(), start=[model.support_]).ranking)
 
