@@ -113,6 +113,13 @@ def test_multipliers_are_projected_sample_by_sample(width):
         assert ((points - found) * (corner - found)).sum(axis=1).max() <= 1e-12
 
 
+def test_points_far_away_are_projected_without_loss():
+    """1 is lost beside 10³⁰: what is admissible must not be."""
+    found = projected(np.array([[1e30, 1e30 - 1e13, 0.0], [1e18, -1e18, 5.0], [3e20, 3e20, 1.0]]))
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_allclose(found[1:], [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_the_weights_of_a_step_are_as_good_as_can_be(seed):
     rng = np.random.default_rng(seed)

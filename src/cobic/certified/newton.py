@@ -174,10 +174,11 @@ def projected(points: Floats) -> Floats:
     if points.shape[1] == 1:
         return np.minimum(found, 1.0)
     over = np.flatnonzero(found.sum(axis=1) > 1.0)
-    ordered = -np.sort(-points[over], axis=1)
+    shifted = points[over] - points[over].max(axis=1, keepdims=True)  # where they add up to 1, a shift changes nothing
+    ordered = -np.sort(-shifted, axis=1)
     excess = (np.cumsum(ordered, axis=1) - 1.0) / np.arange(1, points.shape[1] + 1)
     size = (ordered > excess).sum(axis=1)
-    found[over] = np.maximum(points[over] - excess[np.arange(over.size), size - 1][:, None], 0.0)
+    found[over] = np.maximum(shifted - excess[np.arange(over.size), size - 1][:, None], 0.0)
     return found
 
 
