@@ -136,7 +136,7 @@ def test_the_same_panel_for_the_same_numbers(found, kind):
 def test_a_problem_in_place_of_data(found):
     problem = cobic.Problem(DATA.X, DATA.y)
     assert cobic.panel(problem, size=4, tail=0.2).support.tolist() == found.support.tolist()
-    with pytest.raises(ValueError, match="y is given beside a problem"):
+    with pytest.raises(ValueError, match="a Problem is given, and y beside it"):
         cobic.panel(problem, DATA.y)
     with pytest.raises(ValueError, match="alpha is above 0"):
         cobic.panel(cobic.Problem(DATA.X, DATA.y, alpha=1.0), size=4)
@@ -200,6 +200,13 @@ def test_multipliers_beyond_the_caps_prove_nothing():
     proof = search.certificate()
     one = {**proof, "multipliers": [[[0, 1 << 40]]], "slopes": [0.0], "tree": [["cut", 0]], "selected": []}
     assert not cobic.verify(asked, {**one, "checksum": checksum(one)}).ok
+
+
+def test_too_many_comparisons_are_refused_before_memory_is_gone():
+    n_samples, n_classes = 40_000, 10
+    X = sparse.random_array((n_samples, 40), density=0.01, format="csr", rng=np.random.default_rng(0))
+    with pytest.raises(ValueError, match="360000 comparisons of samples with classes are too many"):
+        cobic.panel(X + 0.0, np.arange(n_samples) % n_classes, size=10)
 
 
 def test_no_time_leaves_a_panel_or_says_so():

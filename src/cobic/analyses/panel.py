@@ -7,18 +7,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from cobic.analyses import problem_of
 from cobic.answer.model import Model
+from cobic.certified.panel_relaxation import FEATURES_AROUND
 from cobic.certified.panel_search import PanelSearch
-from cobic.checks import is_number, require_whole
+from cobic.checks import is_number, require, require_whole
 from cobic.errors import InputError
 from cobic.matrix import Bools
 from cobic.matrix.pool import fitting_threads
 from cobic.methods import require_bearable
-from cobic.problem import PanelProblem, Problem, Ties
+from cobic.problem import PanelProblem
 from cobic.problem.panel import Size, Weights
 from cobic.search.budget import Budget, OnProgress
 from cobic.search.result import Progress, Status
 
+_MOST_ENTRIES = 1 << 26  # of a linear program: 1.6 GB while it is put together
 _SAME = 1e-6  # of the tail margin: bound and panel are equal as far as floating point can tell
 
 
@@ -115,14 +118,12 @@ def panel(
     tail: float = 0.3,
     weights: Weights = "equal",
     *,
-    beta: ArrayLike = 1.0,
-    ties: Ties = "first",
-    fixed_in: Any = None,
-    fixed_out: Any = None,
+    beta: ArrayLike | None = None,
     time_limit: float | None = 60.0,
     target_gap: float = 0.0,
     seed: int = 0,
     on_progress: OnProgress | None = None,
+    **choices: Any,
 ) -> Panel:
     """Choose a given number of features that separate the classes by the widest margin.
 
@@ -141,12 +142,8 @@ def panel(
         Share of the samples whose margins count, the worst first: 0 for the worst sample alone, 1 for all.
     weights : {"equal", "balanced"} or array-like of shape (n_samples,), default="equal"
         What each sample counts; balanced: all classes count the same.
-    beta : float or array-like of shape (n_samples,), default=1.0
-        Multiplicative margin: the mean of another class counts `beta` times.
-    ties : {"first", "exclude"}, default="first"
-        What becomes of features whose largest class means are equal, as for :class:`cobic.Problem`.
-    fixed_in, fixed_out : mask, names or indices of features, optional
-        Features that the panel must hold, or must not hold.
+    beta : float or array-like of shape (n_samples,), optional
+        Multiplicative margin: the mean of another class counts `beta` times, 1 by default.
     time_limit : float or None, default=60.0
         Seconds after which the best panel so far is returned; None for no limit.
     target_gap : float, default=0.0
@@ -155,6 +152,8 @@ def panel(
         Seed of everything random.
     on_progress : callable, optional
         Called with a :class:`cobic.Progress` whenever panel or bound improve.
+    **choices
+        Further arguments of :class:`cobic.Problem`: `ties`, `fixed_in`, `fixed_out`, `feature_names` and so on.
 
     Returns
     -------
@@ -170,28 +169,23 @@ def panel(
     Examples
     --------
     >>> import cobic
-    >>> data = cobic.datasets.make_expression(n_features=300, seed=0)
-    >>> panel = cobic.panel(data.X, data.y, size=4)
+    >>> data = cobic.datasets.make_expression(n_features=60, seed=0)
+    >>> panel = cobic.panel(data.X, data.y, size={"A": 1, "B": 2})
     >>> panel.counts, str(panel.status)
-    ((2, 2), 'optimal')
+    ((1, 2), 'optimal')
     >>> cobic.verify(panel.problem, panel.certificate).ok
     True
     """
-    if isinstance(X, Problem):
-        if y is not None:
-            message = "y is given beside a problem, which has classes of its own: leave it out"
-            raise InputError(message)
-        problem = X
-    elif y is None:
-        message = "y is missing: give the class of each sample, or a Problem in place of X"
-        raise InputError(message)
-    else:
-        problem = Problem(X, y, beta=beta, ties=ties, fixed_in=fixed_in, fixed_out=fixed_out)
+    problem = problem_of(X, y, None, beta, choices)
     require_bearable(problem)
     asked = PanelProblem(problem, size, tail=tail, weights=weights)
-    if not (is_number(target_gap) and target_gap >= 0):
-        message = f"target_gap is {target_gap!r}: give a number of at least 0"
-        raise InputError(message)
+    entries = problem.comparisons.other.size * (asked.total + FEATURES_AROUND * problem.n_classes)
+    message = (
+        f"{problem.comparisons.other.size} comparisons of samples with classes are too many for the linear programs of "
+        f"a panel of {asked.total} features: take fewer samples, for example some of each class"
+    )
+    require(entries <= _MOST_ENTRIES, message)
+    require(is_number(target_gap) and target_gap >= 0, f"target_gap is {target_gap!r}: give a number of at least 0")
     rng = np.random.default_rng(require_whole("seed", seed, 0))
     with Budget(time_limit, on_progress, asked.total) as budget, fitting_threads(problem.matrix.shape):
         search = PanelSearch(asked, budget, rng, target_gap)

@@ -24,7 +24,7 @@ from cobic.search.program import Entries, LinearProgram
 # Multipliers are whole numbers that add up to about this: what they lose by rounding is then far below what a caller
 # can see, whatever the number of samples, and their sum is still exact in floating point.
 _PRECISION = 1 << 48
-_AROUND = 100  # features of each class in the first program besides those that are wanted
+FEATURES_AROUND = 100  # features of each class in the first program besides those that are wanted
 _INCOMING = 200  # features that come in at a time
 _ROUNDS = 100  # of features coming in, which takes about five
 _CLOSE = 1e-9  # of the largest margin: program and multipliers agree
@@ -117,7 +117,7 @@ class Arena:
         if self._lp is None:
             for cls, n in enumerate(self._missing):
                 mine = np.flatnonzero(self.classes == cls)
-                wanted[mine[largest(-near[mine], int(n) + _AROUND)]] = True
+                wanted[mine[largest(-near[mine], int(n) + FEATURES_AROUND)]] = True
         self._activate(wanted | (values == IN))
         found: PanelRelaxed | None = None
         for _ in range(_ROUNDS):
@@ -249,7 +249,7 @@ def root_at(panel: PanelProblem, counts: Integers, start: Integers, budget: Budg
         value = bound_at(panel, cut, counts)
         best = (value, cut) if best is None or value < best[0] else best
         known = features.size
-        features = np.union1d(features, _wanted(panel, cut, counts, 0 if known else _AROUND))
+        features = np.union1d(features, _wanted(panel, cut, counts, 0 if known else FEATURES_AROUND))
         if features.size == known:
             break
         arena = Arena(panel, counts, features, problem.required, budget)
