@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cobic.certified.effort import DEFAULT, Effort
-from cobic.certified.looks import Box, Decided, Look, Window, class_sums, largest
+from cobic.certified.looks import Box, Decided, Look, Window, largest
 from cobic.certified.quadratic import Admissible, least_of_model, nearest_below
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
@@ -102,18 +102,16 @@ class Pieces:
         """A piece with the features of a window that it lacks, or without some; none if it takes too many."""
         if (counts == piece.counts).all():
             return [piece]
-        problem = self._problem
-        support = np.unpackbits(piece.packed, count=problem.n_features).astype(np.bool_)
-        moved = []
+        support = np.unpackbits(piece.packed, count=self._problem.n_features).astype(np.bool_)
+        sums = piece.sums.copy()
         for cls in np.flatnonzero(counts != piece.counts):
             more, of_class = int(counts[cls] - piece.counts[cls]), window.by_class[cls]
             places = np.flatnonzero(support[of_class] != (more > 0))
             if abs(more) > places.size:
                 return []
-            moved.append(of_class[places[largest(np.sign(more) * scores[cls][places], abs(more))]])
-        features = np.concatenate(moved)
-        sums = piece.sums + class_sums(problem, features, np.where(support[features], -1.0, 1.0))
-        support[features] ^= True
+            moved = places[largest(np.sign(more) * scores[cls][places], abs(more))]
+            sums[:, cls] += np.sign(more) * window.sums_of(int(cls), moved)
+            support[of_class[moved]] ^= True
         return [self._piece(support, counts, sums, piece.last_used)]
 
     def _piece(self, support: Bools, counts: Integers, sums: Floats, last_used: int) -> _Piece:
