@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -71,7 +71,7 @@ def panels(draw):
     return X, y, chosen, tail, weights, draw(st.booleans()), draw(st.integers(0, 1000))
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(panels())
 def test_the_best_of_all_panels(case):
     X, y, chosen, tail, weights, by_class, seed = case

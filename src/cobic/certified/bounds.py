@@ -156,6 +156,8 @@ class Cut:
         """What one feature does to v / Σλ near some counts: the mean distance of scores from where they are cut off."""
         effects = []
         for means, n in zip(self._means, at.tolist(), strict=True):
+            if not np.isfinite(means[max(n - 2, 0)]):
+                return 0.0  # the required features leave no choice
             cut_off = n * means[n - 1] - (n - 1) * means[n - 2] if n > 1 else means[0]
             distances = 2 * n * means[n - 1] - means.size * means[-1] + (means.size - 2 * n) * cut_off
             effects.append(distances / (means.size * n))

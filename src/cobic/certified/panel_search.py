@@ -281,7 +281,7 @@ class PanelSearch:
             return
         self._round_node(arena, relaxed.x, relaxed.bound, values)
         away = np.where(values == FREE, 0.5 - np.abs(relaxed.x - 0.5), -1.0)
-        if away.max() < _FRACTIONAL:
+        if away.max(initial=-1.0) < _FRACTIONAL:
             self._settle_by_hand(case)
         else:
             self._split_node(case, int(away.argmax()))
