@@ -46,8 +46,8 @@ def best_panel(oracle, low, high, total, weights, tail):
     return best
 
 
-def solved(panel, seed=0):
-    search = PanelSearch(panel, Budget(None, None, panel.total), np.random.default_rng(seed))
+def solved(panel):
+    search = PanelSearch(panel, Budget(None, None, panel.total))
     search.run()
     return search
 

@@ -149,7 +149,7 @@ def panel(
     target_gap : float, default=0.0
         Share of the tail margin: the search ends as soon as no panel can be better by more.
     seed : int, default=0
-        Seed of everything random.
+        Seed of everything random, of which there is nothing at present: the same question has the same answer.
     on_progress : callable, optional
         Called with a :class:`cobic.Progress` whenever panel or bound improve.
     **choices
@@ -186,9 +186,9 @@ def panel(
     )
     require(entries <= _MOST_ENTRIES, message)
     require(is_number(target_gap) and target_gap >= 0, f"target_gap is {target_gap!r}: give a number of at least 0")
-    rng = np.random.default_rng(require_whole("seed", seed, 0))
+    require_whole("seed", seed, 0)
     with Budget(time_limit, on_progress, asked.total) as budget, fitting_threads(problem.matrix.shape):
-        search = PanelSearch(asked, budget, rng, target_gap)
+        search = PanelSearch(asked, budget, target_gap)
         search.run()
     return _answer(asked, search, budget)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cobic.certified.bounds import Cut
-from cobic.certified.boxes import cut_to_total
+from cobic.certified.boxes import cut_to_total, nearest_counts
 from cobic.certified.bundle import Relaxed
 from cobic.certified.programs import FeaturePrograms
 from cobic.matrix import Bools, Floats, Integers
@@ -76,16 +76,7 @@ class Brancher:
 
     def nearest(self, total: int, shares: Floats) -> Integers:
         """The count vector with a total that is nearest to some shares, inside what the classes have."""
-        wanted = np.clip(np.round(shares * total).astype(np.int64), self.least, self.sizes)
-        while (excess := int(wanted.sum()) - total) != 0:
-            movable = wanted > self.least if excess > 0 else wanted < self.sizes
-            room = self.sizes if excess < 0 else wanted
-            cls = int(np.flatnonzero(movable)[np.argmax(room[movable])])
-            left = wanted[cls] - self.least[cls] if excess > 0 else self.sizes[cls] - wanted[cls]
-            step = min(max(1, abs(excess) // movable.sum()), int(left))
-            wanted[cls] -= np.sign(excess) * step
-        counts: Integers = wanted
-        return counts
+        return nearest_counts(total, shares, self.least, self.sizes)
 
     def least_excluded(self, total: int, finest: int, *, or_more: bool) -> int:
         """The smallest total below a given one that multipliers exclude, with all above it, by steps."""

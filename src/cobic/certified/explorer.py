@@ -7,6 +7,7 @@ counts at which the next one is worth its time.
 import numpy as np
 
 from cobic.certified.bounds import Cut
+from cobic.certified.boxes import moved_counts
 from cobic.certified.branching import Brancher
 from cobic.certified.bundle import Bundle, Relaxed
 from cobic.certified.effort import DEFAULT, Effort
@@ -99,25 +100,21 @@ class Explorer:
         radius = total // (self.effort.reach if self.bundle.is_small else far)
         best, step = near, max(1, radius // 2)
         while True:
-            tried = np.array([best, *(moved for moved in self._moved(best, step) if _within(moved, near, radius + 1))])
+            tried = np.array(
+                [
+                    best,
+                    *(
+                        moved
+                        for moved in moved_counts(best, step, self.brancher.least, self.brancher.sizes)
+                        if _within(moved, near, radius + 1)
+                    ),
+                ]
+            )
             values = np.min([cut.values(tried) / cut.size for cut in self._recent if cut.size], axis=0)
             chosen = int((np.where(values > 0, values * _evenness(tried), values) if to_round else values).argmax())
             if chosen == 0 and step == 1:
                 return best, float(values[0])
             best, step = tried[chosen], step if chosen else step // 2
-
-    def _moved(self, counts: Integers, step: int) -> list[Integers]:
-        """Counts with more of one class and as much less of another."""
-        found = []
-        for into in range(counts.size):
-            for out in range(counts.size):
-                moved = counts.copy()
-                moved[into] += step
-                moved[out] -= step
-                fits = moved[into] <= self.brancher.sizes[into] and moved[out] >= self.brancher.least[out]
-                if into != out and fits:
-                    found.append(moved)
-        return found
 
 
 def _within(counts: Integers, near: Integers, radius: int) -> bool:

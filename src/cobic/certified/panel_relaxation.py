@@ -249,7 +249,7 @@ def root_at(panel: PanelProblem, counts: Integers, start: Integers, budget: Budg
         value = bound_at(panel, cut, counts)
         best = (value, cut) if best is None or value < best[0] else best
         known = features.size
-        features = np.union1d(features, _wanted(panel, cut, counts, 0 if known else FEATURES_AROUND))
+        features = np.union1d(features, best_features(panel, cut, counts, 0 if known else FEATURES_AROUND))
         if features.size == known:
             break
         arena = Arena(panel, counts, features, problem.required, budget)
@@ -261,7 +261,7 @@ def root_at(panel: PanelProblem, counts: Integers, start: Integers, budget: Budg
     return None if best is None or x.size != features.size else PanelRoot(best[1], best[0], features, x)
 
 
-def _wanted(panel: PanelProblem, cut: Cut, counts: Integers, more: int) -> Integers:
+def best_features(panel: PanelProblem, cut: Cut, counts: Integers, more: int = 0) -> Integers:
     """The features with the best scores that are not required, so many as are wanted and some more."""
     problem, found = panel.problem, []
     for members, n in zip(problem.features_of_class, (counts - problem.required_sizes).tolist(), strict=True):

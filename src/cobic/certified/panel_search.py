@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from cobic.certified.bounds import Cut
-from cobic.certified.boxes import cut_to_total
+from cobic.certified.boxes import cut_to_total, moved_counts, nearest_counts
 from cobic.certified.certificate import make_panel_certificate
 from cobic.certified.fixing import FREE, IN, OUT, NodeBound, Values, node_bound
 from cobic.certified.looks import largest
-from cobic.certified.panel_relaxation import Arena, PanelRoot, error_of, places_of, root_at, whole_shares
+from cobic.certified.panel_relaxation import Arena, PanelRoot, best_features, error_of, places_of, root_at, whole_shares
 from cobic.certified.panel_swaps import PanelSwaps
 from cobic.certified.proof import All, Close, Fix, Multipliers, Single, SplitCount, SplitFeature, Step
 from cobic.matrix import Bools, Floats, Integers
@@ -83,8 +83,8 @@ class _Case:
 class PanelSearch:
     """Brings the best panel and the proven bound together."""
 
-    def __init__(self, panel: PanelProblem, budget: Budget, rng: np.random.Generator, target_gap: float = 0.0) -> None:
-        self._panel, self._problem, self._budget, self._rng = panel, panel.problem, budget, rng
+    def __init__(self, panel: PanelProblem, budget: Budget, target_gap: float = 0.0) -> None:
+        self._panel, self._problem, self._budget = panel, panel.problem, budget
         self._target_gap = target_gap
         self.incumbent = PanelIncumbent(panel, budget)
         self._proof: list[Multipliers] = []
@@ -106,7 +106,7 @@ class PanelSearch:
         weights = self._panel.weights / self._panel.weights.sum()
         start = whole_shares(everywhere * weights[:, None])
         shares = np.full(self._panel.low.size, 1.0 / self._panel.low.size)
-        counts = self._nearest(self._panel.low, self._panel.high, shares)
+        counts = nearest_counts(self._panel.total, shares, self._panel.low, self._panel.high)
         cut = Cut(self._problem, start, counts)
         self._root = _Case(self._panel.low, self._panel.high, np.inf, self._record(cut.multipliers, cut.slope))
         self._cuts[self._root.cut] = cut
@@ -126,9 +126,7 @@ class PanelSearch:
     def _offer_best(self, cut: Cut, counts: Integers) -> None:
         """Have some panel at once: the features with the best scores."""
         support = self._problem.required.copy()
-        for members, n in zip(self._problem.features_of_class, counts - self._problem.required_sizes, strict=True):
-            free = members[~self._problem.required[members]]
-            support[free[largest(cut.scores[free], int(n))]] = True
+        support[best_features(self._panel, cut, counts)] = True
         self.incumbent.offer(support)
 
     def certificate(self) -> dict[str, Any]:
@@ -383,17 +381,10 @@ class PanelSearch:
 
     def _promising(self, case: _Case) -> Integers:
         """The counts in a box at which the multipliers at hand leave the largest margin, as far as small steps show."""
-        best = self._nearest(case.low, case.high, case.high / case.high.sum())
+        best = nearest_counts(self._panel.total, case.high / case.high.sum(), case.low, case.high)
         step = max(1, int((case.high - case.low).max()) // 4)
         while True:
-            moved = [best]
-            for into, out in itertools.permutations(range(best.size), 2):
-                other = best.copy()
-                other[into] += step
-                other[out] -= step
-                if other[into] <= case.high[into] and other[out] >= case.low[out]:
-                    moved.append(other)
-            tried = np.array(moved)
+            tried = np.array([best, *moved_counts(best, step, case.low, case.high)])
             values = np.min([cut.values(tried) / cut.size for cut in self._cuts.values()], axis=0)
             chosen = int(values.argmax())
             if chosen == 0 and step == 1:
@@ -417,11 +408,3 @@ class PanelSearch:
             if (low <= high).all():
                 self._bound_box(child)
                 self._push(child)
-
-    def _nearest(self, low: Integers, high: Integers, shares: Floats) -> Integers:
-        """Counts in a box with the right total, about in some shares."""
-        counts = np.clip(np.round(shares * self._panel.total).astype(np.int64), low, high)
-        while (excess := int(counts.sum()) - self._panel.total) != 0:
-            room = counts - low if excess > 0 else high - counts
-            counts[int(room.argmax())] -= np.sign(excess)
-        return counts

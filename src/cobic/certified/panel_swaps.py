@@ -50,8 +50,7 @@ class PanelSwaps:
         margins = self._margins(chosen)
         rows = margins.argmin(axis=1)
         worst = margins[np.arange(rows.size), rows]
-        shares = self._shares(worst)
-        scores = self._effects[:, np.arange(rows.size), rows] @ shares
+        scores = self._effects[:, np.arange(rows.size), rows] @ self._panel.shares_in_tail(worst)
         gains, pairs = [], []
         for places in self._of_class:
             out, into = places[chosen[places]], places[~chosen[places]]
@@ -63,14 +62,3 @@ class PanelSwaps:
         if gain.size > _TRIED:
             pair = pair[:, np.argpartition(-gain, _TRIED)[:_TRIED]]
         return pair[0], pair[1]
-
-    def _shares(self, worst: Floats) -> Floats:
-        """Shares of the samples in the tail."""
-        caps, shares = self._panel.caps, np.zeros(worst.size)
-        if caps is None:
-            shares[worst.argmin()] = 1.0
-            return shares
-        order = np.argsort(worst)
-        before = np.cumsum(caps[order]) - caps[order]
-        shares[order] = np.clip(1.0 - before, 0.0, caps[order])
-        return shares

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from cobic.checks import is_number, is_whole
 from cobic.errors import InputError
-from cobic.matrix import Bools, Floats, Integers
+from cobic.matrix import Floats, Integers
 from cobic.problem.exact import EPS
 from cobic.problem.identity import problem_parameters
 from cobic.problem.problem import Problem
@@ -81,11 +81,24 @@ class PanelProblem:
         """Tail margins (…) for the worst margins of the samples (…, n)."""
         if self.caps is None:
             return np.asarray(margins.min(axis=-1))
-        order = np.argsort(margins, axis=-1)
-        caps = self.caps[order]
-        before = np.cumsum(caps, axis=-1) - caps
-        shares = np.clip(1.0 - before, 0.0, caps)
+        shares, order = self._shares(margins)
         return np.asarray((shares * np.take_along_axis(margins, order, axis=-1)).sum(axis=-1) / shares.sum(axis=-1))
+
+    def shares_in_tail(self, margins: Floats) -> Floats:
+        """How much each sample counts in the tail margin, (n,), for the worst margins of the samples (n,)."""
+        found = np.zeros(margins.size)
+        if self.caps is None:
+            found[margins.argmin()] = 1.0
+        else:
+            shares, order = self._shares(margins)
+            found[order] = shares
+        return found
+
+    def _shares(self, margins: Floats) -> tuple[Floats, Integers]:
+        """Shares of the samples in the tail, the worst first, and their order."""
+        order = np.argsort(margins, axis=-1)
+        caps = self.caps[order] if self.caps is not None else np.ones(order.shape)
+        return np.clip(1.0 - (np.cumsum(caps, axis=-1) - caps), 0.0, caps), order
 
     def admits(self, support: ArrayLike) -> bool:
         """Whether a selection is a panel: the right numbers of features, and those that must be in or out."""
@@ -135,10 +148,6 @@ class PanelProblem:
         given = panel["counts"]
         size = panel["total"] if given is None else dict(zip(problem.classes.tolist(), given, strict=True))
         return cls(problem, size, tail=panel["tail"], weights=panel["weights"])
-
-    def check_support(self, support: ArrayLike) -> Bools:
-        """Return a selection as a boolean mask over the features, or raise `InputError`."""
-        return self.problem.check_support(support)
 
     def __repr__(self) -> str:
         """What is asked in one line."""
