@@ -15,30 +15,18 @@ import numpy as np
 from cobic.certified.approach import Approach, bound_of_part
 from cobic.certified.certificate import make_certificate
 from cobic.certified.coarse import Beginning, everything
-from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.emptiness import Emptiness
 from cobic.certified.proof import Multipliers, OrMore, Step
 from cobic.certified.standing import Standing
 from cobic.certified.tools import Tools
 from cobic.problem import Problem
-from cobic.search.budget import Budget, Incumbent
 
 
 class CertifiedSearch:
     """Brings the largest selection and the proven bound together."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        budget: Budget,
-        incumbent: Incumbent,
-        rng: np.random.Generator,
-        max_programs: int,
-        target_gap: float = 0.0,
-        effort: Effort = DEFAULT,
-    ) -> None:
-        self._problem, self._effort = problem, effort
-        self.standing = Standing(problem, budget, incumbent, max_programs, target_gap, effort)
+    def __init__(self, problem: Problem, standing: Standing, rng: np.random.Generator) -> None:
+        self._problem, self.standing, self._effort = problem, standing, standing.effort
         self._proof: list[Multipliers] = []
         tools = Tools(problem, self.standing, self._proof, rng)
         self._explorer, self._totals, self._selections = tools.explorer, tools.totals, tools.selections

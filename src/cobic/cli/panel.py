@@ -85,10 +85,10 @@ def _tell(arguments: argparse.Namespace, found: Panel) -> None:
         print("No panel was found in that time: raise --time-limit.")
         return
     common.print_table(found.table)
-    tail = "worst margin" if found.problem.tail == 0 else f"mean of the worst {100 * found.problem.tail:g} % of margins"
+    share = f"Mean of the worst {100 * found.problem.tail:g} % of margins {found.tail_margin:.4g}, worst margin"
     wrong = int((found.problem.problem.margins(found.support) <= 0).sum())
     read_back = f"{wrong} training sample(s) are not read back" if wrong else "every training sample is read back"
-    print(f"{tail.capitalize()} {found.tail_margin:.4g}, worst margin {found.worst_margin:.4g}: {read_back}.")
+    print(f"{share if found.problem.tail else 'Worst margin'} {found.worst_margin:.4g}: {read_back}.")
     better = f"no other panel of that size is better by more than {100 * found.gap:.2g} %"
     print(
         "Proven optimal: no other panel of that size is better." if found.status == "optimal" else f"Proven: {better}."

@@ -92,11 +92,12 @@ def solve(
     if start:
         best = _start_from(problem, budget, incumbent, start, effort.starting_moves)
         beginning = Beginning(problem.counts(best & problem.selectable).astype(np.float64))
-    search = CertifiedSearch(problem, budget, incumbent, rng, max_programs, target_gap, effort)
+    standing = Standing(problem, budget, incumbent, max_programs, target_gap, effort)
+    search = CertifiedSearch(problem, standing, rng)
     search.run(beginning)
     if incumbent.support is not None and not is_large(problem):
         incumbent.offer(raise_margin(problem, incumbent.support, budget))
-    why, bound = _left_open_by(search.standing), search.standing.upper_bound
+    why, bound = _left_open_by(standing), standing.upper_bound
     return Outcome(incumbent.selection, bound, left_open_by=why, certificate=search.certificate())
 
 
