@@ -40,11 +40,11 @@ class PanelClassifier(ClassMeansClassifier):
         What each sample counts; balanced: all classes count the same.
     offset : bool, default=False
         Whether a constant is added to the mean of each class, fitted with the panel.
-    scale : {"log2", "log1p", "standardise"} or None, default=None
+    transformation : {"log2", "log1p", "standardise"} or None, default=None
         What is done to the values, of new samples too: the `transform` of :class:`cobic.Problem`. It has another name
         here because `transform` is what a selector does.
     floor : float, optional
-        With ``scale="log2"``: smaller values are raised to it first.
+        With ``transformation="log2"``: smaller values are raised to it first.
     beta : float or array-like of shape (n_samples,), default=1.0
         How often the mean of another class counts.
     ties : {"first", "exclude"}, default="first"
@@ -123,7 +123,7 @@ class PanelClassifier(ClassMeansClassifier):
         tail: float = 0.3,
         weights: Weights = "equal",
         offset: bool = False,
-        scale: str | None = None,
+        transformation: str | None = None,
         floor: float | None = None,
         beta: ArrayLike = 1.0,
         ties: Ties = "first",
@@ -139,7 +139,7 @@ class PanelClassifier(ClassMeansClassifier):
         self.tail = tail
         self.weights = weights
         self.offset = offset
-        self.scale = scale
+        self.transformation = transformation
         self.floor = floor
         self.beta = beta
         self.ties = ties
@@ -171,9 +171,8 @@ class PanelClassifier(ClassMeansClassifier):
         check_classification_targets(y)
         names = getattr(self, "feature_names_in_", None)
         asked = {name: getattr(self, name) for name in _ASKED}
-        asked |= {
-            name: value for name, value in (("transform", self.scale), ("floor", self.floor)) if value is not None
-        }
+        scaled = {"transform": self.transformation, "floor": self.floor}
+        asked |= {name: value for name, value in scaled.items() if value is not None}
         problem = Problem(data, y, feature_names=names, sample_names=sample_names, **asked)
         self.classes_ = problem.classes
         known = problem.feature_class_sizes > 0
