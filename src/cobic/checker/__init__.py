@@ -99,14 +99,14 @@ def _checked_panel(panel: PanelProblem, certificate: dict[str, Any]) -> Verifica
     bound, selected = float(certificate["objective_bound"]), certificate["selected"]
     require(bool(np.isfinite(bound)), '"objective_bound" is not a finite number')
     require(certificate["upper_bound"] == panel.total, '"upper_bound" is not the size of the panel')
-    proven = f"no panel of {_sizes(panel)} features has a tail margin above {bound:.6g}"
+    proven = f"no panel of {panel.sizes} features has a tail margin above {bound:.6g}"
     value = None
     if selected:
         support = _mask(problem, selected)
         require(panel.admits(support), "the selection is not a panel of the size that was asked for")
         value = panel.tail_margin(support)
         require(value <= bound, "the panel exceeds the bound")
-        proven = f"a panel of {_sizes(panel)} features has the tail margin {value:.6g}, and {proven}"
+        proven = f"a panel of {panel.sizes} features has the tail margin {value:.6g}, and {proven}"
     Proof(problem, certificate, panel).check_panel(panel, bound)
     return Verification(
         ok=True,
@@ -116,11 +116,6 @@ def _checked_panel(panel: PanelProblem, certificate: dict[str, Any]) -> Verifica
         objective=value,
         objective_bound=bound,
     )
-
-
-def _sizes(panel: PanelProblem) -> str:
-    given = (panel.low == panel.high).all()
-    return " + ".join(str(n) for n in panel.low.tolist()) if given else str(panel.total)
 
 
 def _require_same(problem: Problem, certificate: dict[str, Any], parameters: dict[str, Any]) -> None:

@@ -1,0 +1,83 @@
+"""A panel in words: the question, the answer in one sentence, what it means, and two lines for the command line."""
+
+import numpy as np
+
+from cobic.answer.panel import Panel
+from cobic.problem import Problem
+from cobic.search.result import Status
+
+_FEW_CLASSES = 4  # a sentence that names more of them is none
+
+
+def panel_sentence(panel: Panel) -> str:
+    """What was found and what is proven, in one sentence."""
+    what = margin_name(panel)
+    most = f"no panel of {panel.problem.sizes} features has a {what} above {panel.bound:.6g}: proven"
+    if panel.status == Status.UNKNOWN:
+        return f"No panel was found; {most}"
+    found = f"{panel.problem.total} of {panel.support.size} features with a {what} of {panel.tail_margin:.6g}"
+    gap = "" if panel.status == Status.OPTIMAL else f", a gap of {100 * panel.gap:.2g} %"
+    return f"{found}; {most}{gap}"
+
+
+def panel_question(panel: Panel) -> str:
+    """What was asked."""
+    asked, names = panel.problem, [str(cls) for cls in panel.classes]
+    few = len(names) <= _FEW_CLASSES
+    classes = f"{', '.join(names[:-1])} and {names[-1]}" if few else f"the {len(names)} classes"
+    size = f"{asked.sizes} of the" if asked.sizes == str(asked.total) else f"{asked.total} ({asked.sizes}) of the"
+    return f"Which {size} {panel.support.size} features tell {classes} apart by the widest margin?"
+
+
+def panel_explanation(panel: Panel) -> str:
+    """What was found, in plain words."""
+    if panel.status == Status.UNKNOWN:
+        return "Time was too short for any panel."
+    problem = panel.problem.problem
+    other = "any other class" if problem.n_classes > 2 else "the other class"
+    times = f"{problem.beta.min():.4g} times " if (problem.beta > 1).any() else ""
+    leads = f"the mean of the features of its own class exceeds {times}that of {other}"
+    worst = f"in the worst sample by {with_fold(problem, panel.worst_margin)}"
+    if not panel.problem.tail:
+        return f"In every sample {leads}; {worst}. {read_back(panel)}" if panel.worst_margin > 0 else read_back(panel)
+    mean = f"by {with_fold(problem, panel.tail_margin)} on average"
+    return f"{_whom(panel)} {leads} {mean}, {worst}. {read_back(panel)}"
+
+
+def _whom(panel: Panel) -> str:
+    share, count = 100 * panel.problem.tail, panel.problem.problem.n_samples
+    weighted = "" if panel.problem.weights_name == "equal" else " (by weight)"
+    return f"Over the {f'worst {share:g} % of the ' if share < 100 else ''}{count} samples{weighted}"
+
+
+def margin_name(panel: Panel) -> str:
+    """What is maximised: of the worst sample alone, of all samples, or of a share of them."""
+    return {0.0: "worst margin", 1.0: "mean margin"}.get(panel.problem.tail, "tail margin")
+
+
+def read_back(panel: Panel) -> str:
+    """How many training samples are given another class than their own."""
+    count = panel.problem.problem.n_samples
+    wrong = int((panel.problem.problem.margins(panel.support) <= 0).sum())
+    return f"{wrong} of the {count} samples are not read back." if wrong else "The class of every sample is read back."
+
+
+def panel_lines(panel: Panel) -> str:
+    """What was found and what is proven, in two lines for a person."""
+    share = f"Mean of the worst {100 * panel.problem.tail:g} % of margins {panel.tail_margin:.4g}, worst margin"
+    found = f"{share if panel.problem.tail else 'Worst margin'} {panel.worst_margin:.4g}: {read_back(panel)}"
+    if panel.status == Status.OPTIMAL:
+        return f"{found}\nProven optimal: no other panel of that size is better."
+    return f"{found}\nProven: no other panel of that size is better by more than {100 * panel.gap:.2g} %."
+
+
+def is_fold(problem: Problem) -> bool:
+    """Whether differences are logarithms of factors to base 2."""
+    transform = getattr(problem, "transformation", None)
+    return transform is not None and transform.name == "log2"
+
+
+def with_fold(problem: Problem, difference: float) -> str:
+    """A difference and, where values are logarithms, the factor that it is."""
+    factor = f" (a factor of {np.exp2(difference):.3g})" if is_fold(problem) else ""
+    return f"{difference:.4g}{factor}"
