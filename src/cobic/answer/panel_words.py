@@ -33,21 +33,23 @@ def panel_explanation(panel: Panel) -> str:
     """What was found, in plain words."""
     if panel.status == Status.UNKNOWN:
         return "Time was too short for any panel."
-    problem = panel.problem.problem
-    other = "any other class" if problem.n_classes > 2 else "the other class"
-    times = f"{problem.beta.min():.4g} times " if (problem.beta > 1).any() else ""
-    leads = f"the mean of the features of its own class exceeds {times}that of {other}"
-    worst = f"in the worst sample by {with_fold(problem, panel.worst_margin)}"
-    if not panel.problem.tail:
-        return f"In every sample {leads}; {worst}. {read_back(panel)}" if panel.worst_margin > 0 else read_back(panel)
-    mean = f"by {with_fold(problem, panel.tail_margin)} on average"
-    return f"{_whom(panel)} {leads} {mean}, {worst}. {read_back(panel)}"
+    problem, tail = panel.problem.problem, panel.problem.tail
+    other = "those of any other class" if problem.n_classes > 2 else "those of the other class"
+    times = f"{problem.beta.max():.4g} times " if (problem.beta > 1).any() else ""
+    own = "the features of the sample's own class are"
+    worst = f"{_higher(problem, panel.worst_margin)} than {times}{other}"
+    if not tail:
+        return f"In the worst of the {problem.n_samples} samples, {own} on average {worst}. {read_back(panel)}"
+    share = f"worst {100 * tail:.4g}\u00a0% of the " if tail < 1 else ""
+    mean = f"{_higher(problem, panel.tail_margin)} than {times}{other}"
+    return (
+        f"In the {share}{problem.n_samples} samples, {own} on average {mean}; in the worst sample, "
+        f"{_higher(problem, panel.worst_margin)}. {read_back(panel)}"
+    )
 
 
-def _whom(panel: Panel) -> str:
-    share, count = 100 * panel.problem.tail, panel.problem.problem.n_samples
-    weighted = "" if panel.problem.weights_name == "equal" else " (by weight)"
-    return f"Over the {f'worst {share:g} % of the ' if share < 100 else ''}{count} samples{weighted}"
+def _higher(problem: Problem, difference: float) -> str:
+    return f"{with_fold(problem, abs(difference))} {'lower' if difference < 0 else 'higher'}"
 
 
 def margin_name(panel: Panel) -> str:
@@ -59,7 +61,10 @@ def read_back(panel: Panel) -> str:
     """How many training samples are given another class than their own."""
     count = panel.problem.problem.n_samples
     wrong = int((panel.problem.problem.margins(panel.support) <= 0).sum())
-    return f"{wrong} of the {count} samples are not read back." if wrong else "The class of every sample is read back."
+    are = "is" if wrong == 1 else "are"
+    return (
+        f"{wrong} of the {count} samples {are} not read back." if wrong else "The class of every sample is read back."
+    )
 
 
 def panel_lines(panel: Panel) -> str:
@@ -80,4 +85,4 @@ def is_fold(problem: Problem) -> bool:
 def with_fold(problem: Problem, difference: float) -> str:
     """A difference and, where values are logarithms, the factor that it is."""
     factor = f" (a factor of {np.exp2(difference):.3g})" if is_fold(problem) else ""
-    return f"{difference:.4g}{factor}"
+    return f"{difference:.4g}{factor}".replace("-", "−", 1)

@@ -15,6 +15,7 @@ from cobic.report.views import GREY, Course, Heatmap, colour
 if TYPE_CHECKING:
     from bokeh.plotting import figure as Figure
 
+_MOST_DOTS = 100  # along a line: more of them only make it thick
 _LONGEST_LABEL = 14  # characters beside an axis, on a narrow screen
 
 
@@ -137,9 +138,9 @@ def course_figure(view: Course, label: str, least_edge: float = 0.0) -> Any:
     for values, shade in ((view.bound, GREY), (view.found, "#0072B2")):
         shown = np.isfinite(values)
         figure.step(view.seconds[shown], values[shown], mode="after", line_color=shade, line_width=2.5)
-        figure.scatter(view.seconds[shown], values[shown], size=5, color=shade)
-    known = np.concatenate([view.found, view.bound])
-    low, high = np.nanmin(known), np.nanmax(known)
+        if values.size <= _MOST_DOTS:
+            figure.scatter(view.seconds[shown], values[shown], size=5, color=shade)
+    low, high = view.extent
     edge = max(0.06 * (high - low), least_edge, 1e-3 * abs(high))  # a line is not a picture
     figure.y_range.start, figure.y_range.end = low - edge, high + edge
     figure.x_range.start = 0
@@ -151,8 +152,10 @@ def course_figure(view: Course, label: str, least_edge: float = 0.0) -> Any:
 def curve_figures(table: dict[str, Floats], chosen: float | None, over: str, what: str, **options: Any) -> list[Any]:
     """What was found and its bound, and the cross-validated error where there is one, `over` a margin or size `at`."""
     at = table["at"]
+    options |= {"min_border_left": 64}  # the same for both, so that they stand in line
     best = _figure(height=260, **options)
     best.varea(at, table["found"], table["bound"], fill_color=GREY, fill_alpha=0.2)
+    best.line(at, table["bound"], line_color=GREY, line_width=1.5)
     best.line(at, table["found"], line_color="#0072B2", line_width=2.5)
     best.scatter(at, table["found"], size=7, color="#0072B2")
     best.yaxis.axis_label = what
@@ -169,8 +172,22 @@ def curve_figures(table: dict[str, Floats], chosen: float | None, over: str, wha
     for each in figures:
         if chosen is not None:
             _rule(each, "height", chosen, line_dash="dotted", line_width=1.5, name="ink")
+        if "x_axis_type" in options:
+            _tick_at(each, at)
     figures[-1].xaxis.axis_label = over
     return figures
+
+
+def _tick_at(figure: Any, places: Floats) -> None:
+    """Ticks of a logarithmic axis at these places, as far as there is room for their labels."""
+    from bokeh.models import FixedTicker
+
+    logs, ticks = np.log(places), [0]
+    for place in range(1, places.size):
+        if logs[place] - logs[ticks[-1]] >= 0.08 * (logs[-1] - logs[0]):  # 30 of 390 pixels
+            ticks.append(place)
+    figure.xaxis.ticker = figure.xgrid.ticker = FixedTicker(ticks=places[ticks])
+    figure.xaxis.major_label_overrides = {float(at): f"{at:.0f}" for at in places[ticks]}
 
 
 def _figure(**options: Any) -> "Figure":

@@ -79,7 +79,7 @@ def _run(story: PanelStory) -> list[tuple[str, str]]:
 def _features(story: PanelStory, page: Page) -> None:
     problem, listed = story.problem, story.panel.order
     leads = problem.leads[listed]
-    more: dict[str, Any] = {"lead": packed(leads, "<f8"), "more": [("lead", "lead", 76)]}
+    more: dict[str, Any] = {"lead": packed(leads, "<f8"), "more": [("lead", "lead", 76)], "means_last": True}
     words = "The features to measure. Each belongs to the class in which its mean is largest; the lead is by how much."
     if is_fold(problem):
         more |= {"fold": packed(np.exp2(leads), "<f8")}
@@ -144,7 +144,7 @@ def _margins(story: PanelStory, page: Page) -> None:
 def _tail_words(story: PanelStory) -> str:
     panel, problem = story.panel, story.problem
     mean = with_fold(problem, panel.tail_margin)
-    words = f"Shaded is the tail, the worst {100 * panel.problem.tail:g} %; the dashed line is its mean, {mean}."
+    words = f"Shaded is the tail, the worst {100 * panel.problem.tail:.4g}\u00a0%; the dashed line is its mean, {mean}."
     if not panel.problem.tail:
         words = f"Shaded is the worst sample, whose margin is maximised: {mean}."
     if (problem.margins(panel.support) <= 0).any():

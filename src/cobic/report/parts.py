@@ -147,9 +147,8 @@ def add_new_samples(page: Page, names: Names, model: Model, new: Dataset, *, dra
         wanted = np.array([str(label) for label in new.y])
         wrong = wanted != np.array(known)[predicted]
         worst = np.flatnonzero(wrong)[np.argsort(-leads[wrong], kind="stable")]
-        right = predicted.size - worst.size
         found = {
-            "words": f"{right} of {predicted.size} samples that took no part are given their class.",
+            "words": f"{(~wrong).sum()} of {wrong.size} samples that took no part are given their class.",
             "wrong_title": "Misclassified samples",
             "matrix": _confusion(known, wanted, predicted),
         }
@@ -159,6 +158,10 @@ def add_new_samples(page: Page, names: Names, model: Model, new: Dataset, *, dra
     ]
     page.words["validation"] = {**found, "names": known, "wrong": rows, "drawn": drawn}
     if drawn:
+        if new.y is not None:
+            page.words["validation"]["words"] += (
+                f" That is an accuracy of {100 * (1 - worst.size / predicted.size):.3g}\u00a0%."
+            )
         _draw_newcomers(page, known, new, wanted, means)
 
 

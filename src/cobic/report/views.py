@@ -1,7 +1,7 @@
 """What the pictures show, as arrays; `figures.py` draws them in the page and `cobic.plot` on matplotlib axes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ HEATMAP_SPAN = 2.0  # standard deviations on either side of a feature's mean
 LEVELS = 254  # steps of the heatmap: the middle one is the mean
 MAX_CELLS, MAX_COLUMNS, MAX_ROWS = 4_000_000, 30_000, 2_000  # beyond 32,767 pixels browsers refuse a canvas
 MAX_STRIPS = 300  # small pictures: more than anybody looks at one by one, and the table has all
+_SETTLED = 0.05  # of the steps of a course: the first ones may lie far outside of where all others are
 _BLOCK_CELLS = 1 << 20  # 8 MB of the data at a time
 _WHOLE = 400  # parts of up to so many features are always shown whole
 
@@ -135,14 +136,22 @@ class Course:
     seconds: Floats
     found: Floats
     bound: Floats
+    settled: bool = False  # whether the first steps, far from all others, may be out of the picture
+
+    @property
+    def extent(self) -> tuple[float, float]:
+        """From where to where the picture goes."""
+        known = np.concatenate([self.found, self.bound])
+        if self.settled and np.isfinite(self.found).any():
+            known = np.array([np.nanquantile(self.found, _SETTLED), np.nanquantile(self.bound, 1 - _SETTLED)])
+        return float(np.nanmin(known)), float(np.nanmax(known))
 
 
 def course_view(answer: Result | Panel) -> Course:
     """The history of a run: in features, in the objective with soft margins, in the tail margin of a panel."""
     if isinstance(answer, Panel):
-        return _course(
-            answer.history, "objective", "objective_bound", (answer.seconds, answer.tail_margin, answer.bound)
-        )
+        end = (answer.seconds, answer.tail_margin, answer.bound)
+        return replace(_course(answer.history, "objective", "objective_bound", end), settled=True)
     found, bound = ("objective", "objective_bound") if answer.soft else ("n_selected", "upper_bound")
     last = getattr(answer, found) if answer.soft or answer.consistent else np.nan
     return _course(answer.history, found, bound, (answer.seconds, last, getattr(answer, bound)))

@@ -23,12 +23,13 @@
   };
   const faded = (cell, row) => { if (kept && !kept[row]) cell.className = "away"; };
   const words = (title, width, text, style, csv = text) => ({ title, width, text, value: text, style, csv });
+  const perClass = () => means.map((values, cls) => numbers(`mean ${data.classes[cls].name}`, values, 84));
+  const further = () => features.more.map(([title, key, width]) => numbers(title, unpack(features[key], Float64Array), width));
   const columns = () => [
     words("feature", 130, (row) => features.name[row], faded),
     words("class", 76, className, dot),
     ...(kept ? [words("selected", 76, (row) => (kept[row] ? "kept" : "dropped"), faded, (row) => (kept[row] ? "True" : "False"))] : []),
-    ...means.map((values, cls) => numbers(`mean ${data.classes[cls].name}`, values, 84)),
-    ...features.more.map(([title, key, width]) => numbers(title, unpack(features[key], Float64Array), width)),
+    ...(features.means_last ? [...further(), ...perClass()] : [...perClass(), ...further()]),
   ];
   const fillTable = () => {
     const lower = features.name.map((name) => name.toLowerCase());

@@ -4,11 +4,13 @@ var cobic = window.cobic || {};
 
 // Returns how to paint them in the colours of a theme. A picture is drawn when it comes into sight.
 cobic.strips = ({ byId, data, unpack, short, say, classOf, means }) => {
-  const FONT = 12, FOOT = 20, EDGE = 6, NAME = 62;  // sizes in pixels: of the text, below and beside the rows
+  const FONT = "12px system-ui, sans-serif", FOOT = 20, EDGE = 6, WIDEST = 66;  // pixels: below and beside the rows
   const { features, classes, strips } = data, count = strips.samples.length;
   const values = unpack(strips.values, Float32Array), labels = unpack(strips.labels, Int16Array);
-  const row = classes.length > 4 ? 15 : 20, height = row * classes.length + FOOT;
-  const shades = {};
+  const row = classes.length > 4 ? 16 : 22, height = row * classes.length + FOOT;
+  const shades = {}, ruler = document.createElement("canvas").getContext("2d");
+  ruler.font = FONT;
+  const NAME = Math.min(WIDEST, Math.max(...classes.map(({ name }) => ruler.measureText(name.slice(0, 40)).width)) + 2 * EDGE);
   const make = (tag, name, parent) => {
     const element = parent.appendChild(document.createElement(tag));
     element.className = name;
@@ -66,14 +68,14 @@ cobic.strips = ({ byId, data, unpack, short, say, classOf, means }) => {
       this.canvas.height = height * ratio;
       const pen = this.canvas.getContext("2d");
       pen.scale(ratio, ratio);
-      pen.font = `${FONT}px system-ui, sans-serif`;
+      pen.font = FONT;
       pen.textBaseline = "middle";
       pen.fillStyle = shades.quiet;
       classes.forEach((cls, index) => pen.fillText(clipped(pen, cls.name, NAME - EDGE), 0, row * (index + 0.5)));
       this.drawAxis(pen);
       for (let sample = 0; sample < count; sample++) {
         pen.fillStyle = classes[labels[sample]].colour;
-        pen.globalAlpha = count > 400 ? 0.35 : 0.6;
+        pen.globalAlpha = count > 400 ? 0.4 : 0.7;
         pen.beginPath();
         pen.arc(this.across(this.values[sample]), this.down(sample), count > 400 ? 1.6 : 2.6, 0, 7);
         pen.fill();
