@@ -8,12 +8,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cobic.analyses import problem_of
-from cobic.answer.model import Model
+from cobic.answer.model import Model, transform_of_selected
 from cobic.certified.panel_relaxation import FEATURES_AROUND
 from cobic.certified.panel_search import PanelSearch
 from cobic.checks import is_number, require, require_whole
 from cobic.errors import InputError
-from cobic.matrix import Bools
+from cobic.matrix import Bools, TransformName
 from cobic.matrix.pool import fitting_threads
 from cobic.methods import require_bearable
 from cobic.problem import PanelProblem
@@ -99,7 +99,8 @@ class Panel:
             raise InputError(message)
         base, asked = self.problem.problem, self.problem.parameters
         parameters = {**asked["panel"], "ties": base.ties, "beta": asked["beta"], "tail_margin": self.tail_margin}
-        return Model(self.classes, base.feature_classes, self.support, base.feature_names, parameters)
+        transform = transform_of_selected(base, self.support)
+        return Model(self.classes, base.feature_classes, self.support, base.feature_names, parameters, transform)
 
     def __repr__(self) -> str:
         """The answer in one line."""
@@ -119,6 +120,8 @@ def panel(
     weights: Weights = "equal",
     *,
     beta: ArrayLike | None = None,
+    transform: TransformName | None = None,
+    floor: float | None = None,
     time_limit: float | None = 60.0,
     target_gap: float = 0.0,
     seed: int = 0,
@@ -144,6 +147,11 @@ def panel(
         What each sample counts; balanced: all classes count the same.
     beta : float or array-like of shape (n_samples,), optional
         Multiplicative margin: the mean of another class counts `beta` times, 1 by default.
+    transform : {"log2", "log1p", "standardise"} or None, default=None
+        What becomes of the values first, as in :class:`cobic.Problem`. Under ``"log2"`` margins are fold changes: one
+        of 1 is a factor of 2.
+    floor : float, optional
+        The smallest value under a logarithm: what is below counts as it.
     time_limit : float or None, default=60.0
         Seconds after which the best panel so far is returned; None for no limit.
     target_gap : float, default=0.0
@@ -176,7 +184,9 @@ def panel(
     >>> cobic.verify(panel.problem, panel.certificate).ok
     True
     """
-    problem = problem_of(X, y, None, beta, choices)
+    transforms = {"transform": transform, "floor": floor}
+    given = {name: value for name, value in transforms.items() if value is not None}
+    problem = problem_of(X, y, None, beta, {**choices, **given})
     require_bearable(problem)
     asked = PanelProblem(problem, size, tail=tail, weights=weights)
     entries = problem.comparisons.other.size * (asked.total + FEATURES_AROUND * problem.n_classes)

@@ -13,12 +13,15 @@ from cobic.checks import require
 from cobic.errors import InputError, ModelError
 from cobic.io import write_text
 from cobic.io.source import readable
-from cobic.matrix import Floats, Integers, Matrix, as_matrix
+from cobic.matrix import TRANSFORMS, Floats, Integers, Matrix, Transform, as_matrix
 from cobic.problem import Problem, frame_names
+from cobic.problem.arguments import undefined
 from cobic.problem.identity import problem_parameters
 from cobic.search.result import Result
 
-_FORMAT, _VERSION = "cobic-model", 1
+_FORMAT = "cobic-model"
+# A cobic from before there were transforms would leave one out, and misclassify: it must refuse the second version.
+_VERSION, _TRANSFORMED_VERSION = 1, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +43,8 @@ class Model:
         Names of all features, in order.
     parameters : dict
         How the selection was made: for people, not used in classifying.
+    transformation : Transform or None
+        What becomes of the selected features of new samples first; None for nothing.
 
     Examples
     --------
@@ -56,6 +61,7 @@ class Model:
     support: NDArray[np.bool_]
     feature_names: tuple[str, ...] | None
     parameters: dict[str, Any]
+    transformation: Transform | None = None
 
     @classmethod
     def of(cls, problem: Problem, result: Result) -> Self:
@@ -84,7 +90,9 @@ class Model:
             "upper_bound": result.upper_bound,
             "worst_margin": result.worst_margin,
         }
-        return cls(result.classes, problem.feature_classes, result.support, problem.feature_names, parameters)
+        transform = transform_of_selected(problem, result.support)
+        names = problem.feature_names
+        return cls(result.classes, problem.feature_classes, result.support, names, parameters, transform)
 
     @property
     def n_features(self) -> int:
@@ -106,7 +114,8 @@ class Model:
         matrix = as_matrix(X)
         self._require_same_features(matrix.shape, names)
         require_finite(matrix)
-        return matrix.products(class_mean_weights(self.support, self.feature_classes, len(self.classes)))
+        of = self.feature_classes
+        return class_means(matrix, self.support, of, len(self.classes), self.transformation)
 
     def predict(self, X: Any, feature_names: tuple[str, ...] | None = None) -> NDArray[Any]:
         """Classify new samples.
@@ -134,7 +143,7 @@ class Model:
         """The model as JSON text."""
         document = {
             "format": _FORMAT,
-            "version": _VERSION,
+            "version": _VERSION if self.transformation is None else _TRANSFORMED_VERSION,
             "created_by": f"cobic {version('cobic')}",
             "classes": list(self.classes),
             "n_features": self.n_features,
@@ -142,6 +151,7 @@ class Model:
             "feature_classes": self.feature_classes.tolist(),
             "selected": np.flatnonzero(self.support).tolist(),
             "parameters": self.parameters,
+            **({} if self.transformation is None else {"transform": _document(self.transformation)}),
         }
         return json.dumps(document, allow_nan=False) + "\n"
 
@@ -183,6 +193,7 @@ class Model:
             support=support,
             feature_names=None if names is None else tuple(names),
             parameters=document["parameters"],
+            transformation=_transform(document),
         )
 
     def _require_same_features(self, shape: tuple[int, int], names: tuple[str, ...] | None) -> None:
@@ -198,6 +209,34 @@ class Model:
                 return
         looks_transposed = shape[0] == self.n_features
         raise InputError(message + ("; the new data look transposed: samples go in rows" if looks_transposed else ""))
+
+
+def class_means(
+    matrix: Matrix,
+    support: NDArray[np.bool_],
+    feature_classes: Integers,
+    n_classes: int,
+    transform: Transform | None = None,
+) -> Floats:
+    """Means of new samples over the selected features of each class, (n, k), after the transform of these features."""
+    weights = class_mean_weights(support, feature_classes, n_classes)
+    if transform is None:
+        return matrix.products(weights)
+    chosen, means = np.flatnonzero(support), np.empty((matrix.shape[0], n_classes))
+    for block, rows in matrix.row_blocks():  # of which nothing but the selected features need be defined
+        values = transform.of(rows[:, chosen])
+        bad = np.argwhere(~np.isfinite(values))
+        if bad.size:
+            sample, at = bad[0].tolist()
+            where = f"new data at sample {block.start + sample}, feature {chosen[at]}"
+            raise InputError(undefined(transform, float(rows[sample, chosen[at]]), where, "make the model with"))
+        means[block] = values @ weights[chosen]
+    return means
+
+
+def transform_of_selected(problem: Problem, support: NDArray[np.bool_]) -> Transform | None:
+    """What the selected features of new samples go through."""
+    return None if problem.transformation is None else problem.transformation.part(np.flatnonzero(support))
 
 
 def class_mean_weights(support: NDArray[np.bool_], feature_classes: Integers, n_classes: int) -> Floats:
@@ -222,8 +261,9 @@ def _fault(document: Any) -> str:
     """The first thing that is wrong with a model document; empty if nothing is."""
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         return f'"format" is not "{_FORMAT}"'
-    if document.get("version") != _VERSION:
-        return f'"version" is {document.get("version")!r}; this cobic reads version {_VERSION}'
+    if document.get("version") not in (_VERSION, _TRANSFORMED_VERSION):
+        known = f"{_VERSION} and {_TRANSFORMED_VERSION}"
+        return f'"version" is {document.get("version")!r}; this cobic reads versions {known}'
     needed = ("classes", "n_features", "feature_classes", "selected", "feature_names")
     parts: list[Any] = [document.get(name) for name in needed]
     classes, size, of, selected, names = parts
@@ -241,6 +281,46 @@ def _fault(document: Any) -> str:
         return '"selected" leaves a class without features'
     if not isinstance(document.get("parameters"), dict):
         return '"parameters" is missing'
+    return _transform_fault(document)
+
+
+def _document(transform: Transform) -> dict[str, Any]:
+    document: dict[str, Any] = {"name": transform.name, "floor": transform.floor}
+    if transform.centre is not None and transform.scale is not None:
+        document |= {"centre": transform.centre.tolist(), "scale": transform.scale.tolist()}
+    return document
+
+
+def _transform(document: dict[str, Any]) -> Transform | None:
+    """The transform of a document without fault; its features are those selected, which may be in any order."""
+    given = document.get("transform")
+    if given is None:
+        return None
+    centre, scale = (np.array(given[name], float) if name in given else None for name in ("centre", "scale"))
+    return Transform(given["name"], given.get("floor"), centre, scale).part(np.argsort(document["selected"]))
+
+
+def _transform_fault(document: dict[str, Any]) -> str:
+    """What is wrong with the transform of a model document."""
+    given = document.get("transform")
+    if given is None:
+        return ""
+    name = given.get("name") if isinstance(given, dict) else given
+    if name not in TRANSFORMS:
+        return f"it has a transform {name!r} that this cobic does not have: it has {', '.join(TRANSFORMS)}"
+    try:
+        Transform.named(name, given.get("floor"))
+    except InputError as error:
+        return str(error)
+    size = len(document["selected"]) if name == "standardise" else 0
+    for part, least in (("centre", -np.inf), ("scale", 0.0)):
+        numbers = given.get(part, [])
+        if (
+            not _is_list_of(numbers, (int, float))
+            or len(numbers) != size
+            or not all(least <= x < np.inf for x in numbers)
+        ):
+            return f'"{part}" of the transform does not give a number for each selected feature'
     return ""
 
 

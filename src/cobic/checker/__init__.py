@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cobic.checker.proof import Proof, Refuted, require
+from cobic.checker.values import require_transformed
 from cobic.matrix import Bools
 from cobic.problem import PanelProblem, Problem
 from cobic.problem.identity import checksum, digest_of, problem_parameters
@@ -127,9 +128,10 @@ def _require_same(problem: Problem, certificate: dict[str, Any], parameters: dic
     """Go on only with a certificate that is whole, and is about these data and this question."""
     _require_form(certificate)
     require(certificate["checksum"] == checksum(certificate), "the checksum does not match the content")
-    data = digest_of(problem.matrix, problem.labels, problem.classes)  # not what the problem has kept
+    data = digest_of(problem.raw, problem.labels, problem.classes)  # not what the problem has kept
     require(certificate["data"] == data, "the data are not those of the certificate")
     require(certificate["problem"] == parameters, "the margins or rules are not the certificate's")
+    require_transformed(problem)
 
 
 def _checked(problem: Problem, certificate: dict[str, Any]) -> tuple[Bools | None, int, float]:
