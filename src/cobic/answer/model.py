@@ -1,6 +1,7 @@
 """Classifying new samples by the selected features, and the file that carries this from one place to another."""
 
 import json
+import math
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +19,8 @@ from cobic.problem import Problem, frame_names
 from cobic.problem.identity import problem_parameters
 from cobic.search.result import Result
 
-_FORMAT, _VERSION = "cobic-model", 1
+_FORMAT = "cobic-model"
+_PLAIN, _EXTENDED = 1, 2  # versions: the second has offsets, which a reader of the first would pass over
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +28,7 @@ class Model:
     """Selected features and their classes: all that is needed to classify a new sample.
 
     A sample gets the class with the largest mean over its selected features (the first one in sorted order if two are
-    exactly equal).
+    exactly equal), after the offset of the class is added where there are offsets.
 
     Attributes
     ----------
@@ -40,6 +42,8 @@ class Model:
         Names of all features, in order.
     parameters : dict
         How the selection was made: for people, not used in classifying.
+    offsets : tuple of float or None
+        What is added to the mean of each class.
 
     Examples
     --------
@@ -56,6 +60,7 @@ class Model:
     support: NDArray[np.bool_]
     feature_names: tuple[str, ...] | None
     parameters: dict[str, Any]
+    offsets: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, problem: Problem, result: Result) -> Self:
@@ -94,6 +99,8 @@ class Model:
     def means(self, X: Any, feature_names: tuple[str, ...] | None = None) -> Floats:
         """Mean of each sample over the selected features of each class, (n_samples, n_classes): the largest decides.
 
+        Offsets are added.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
@@ -106,7 +113,8 @@ class Model:
         matrix = as_matrix(X)
         self._require_same_features(matrix.shape, names)
         require_finite(matrix)
-        return matrix.products(class_mean_weights(self.support, self.feature_classes, len(self.classes)))
+        means = matrix.products(class_mean_weights(self.support, self.feature_classes, len(self.classes)))
+        return means if self.offsets is None else np.asarray(means + np.array(self.offsets))
 
     def predict(self, X: Any, feature_names: tuple[str, ...] | None = None) -> NDArray[Any]:
         """Classify new samples.
@@ -134,7 +142,7 @@ class Model:
         """The model as JSON text."""
         document = {
             "format": _FORMAT,
-            "version": _VERSION,
+            "version": _PLAIN if self.offsets is None else _EXTENDED,
             "created_by": f"cobic {version('cobic')}",
             "classes": list(self.classes),
             "n_features": self.n_features,
@@ -143,6 +151,8 @@ class Model:
             "selected": np.flatnonzero(self.support).tolist(),
             "parameters": self.parameters,
         }
+        if self.offsets is not None:
+            document["offsets"] = list(self.offsets)
         return json.dumps(document, allow_nan=False) + "\n"
 
     @classmethod
@@ -176,13 +186,14 @@ class Model:
         require(not fault, f"{path} is not a usable cobic model: {fault}", ModelError)
         support = np.zeros(document["n_features"], dtype=np.bool_)
         support[document["selected"]] = True
-        names = document["feature_names"]
+        names, offsets = document["feature_names"], document.get("offsets")
         return cls(
             classes=tuple(document["classes"]),
             feature_classes=np.array(document["feature_classes"], dtype=np.intp),
             support=support,
             feature_names=None if names is None else tuple(names),
             parameters=document["parameters"],
+            offsets=None if offsets is None else tuple(float(each) for each in offsets),
         )
 
     def _require_same_features(self, shape: tuple[int, int], names: tuple[str, ...] | None) -> None:
@@ -222,8 +233,8 @@ def _fault(document: Any) -> str:
     """The first thing that is wrong with a model document; empty if nothing is."""
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         return f'"format" is not "{_FORMAT}"'
-    if document.get("version") != _VERSION:
-        return f'"version" is {document.get("version")!r}; this cobic reads version {_VERSION}'
+    if document.get("version") not in (_PLAIN, _EXTENDED):
+        return f'"version" is {document.get("version")!r}; this cobic reads versions {_PLAIN} and {_EXTENDED}'
     needed = ("classes", "n_features", "feature_classes", "selected", "feature_names")
     parts: list[Any] = [document.get(name) for name in needed]
     classes, size, of, selected, names = parts
@@ -241,11 +252,20 @@ def _fault(document: Any) -> str:
         return '"selected" leaves a class without features'
     if not isinstance(document.get("parameters"), dict):
         return '"parameters" is missing'
+    offsets = document.get("offsets")
+    if offsets is not None and not (_is_list_of_numbers(offsets) and len(offsets) == len(classes)):
+        return '"offsets" does not give a finite number for each class'
+    if offsets is not None and document["version"] == _PLAIN:
+        return f'"offsets" are given, which version {_PLAIN} does not have'
     return ""
 
 
 def _is_list_of(value: Any, kinds: tuple[type, ...]) -> bool:
     return isinstance(value, list) and all(isinstance(each, kinds) for each in value)
+
+
+def _is_list_of_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(type(each) in (int, float) and math.isfinite(each) for each in value)
 
 
 def _is_index_list(value: Any, least: int, end: int) -> bool:

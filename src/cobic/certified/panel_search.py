@@ -20,7 +20,9 @@ from cobic.certified.boxes import cut_to_total, moved_counts, nearest_counts
 from cobic.certified.certificate import make_panel_certificate
 from cobic.certified.fixing import FREE, IN, OUT, NodeBound, Values, node_bound
 from cobic.certified.looks import largest
-from cobic.certified.panel_relaxation import Arena, PanelRoot, best_features, error_of, places_of, root_at, whole_shares
+from cobic.certified.panel_multipliers import error_of, first_shares, whole_multipliers
+from cobic.certified.panel_offsets import fitted_offsets
+from cobic.certified.panel_relaxation import Arena, PanelRoot, best_features, places_of, root_at
 from cobic.certified.panel_swaps import PanelSwaps
 from cobic.certified.proof import All, Close, Fix, Multipliers, Single, SplitCount, SplitFeature, Step
 from cobic.matrix import Bools, Floats, Integers
@@ -44,6 +46,7 @@ class PanelIncumbent:
     def __init__(self, panel: PanelProblem, budget: Budget) -> None:
         self._panel, self._budget = panel, budget
         self.support: Bools | None = None
+        self.offsets: Floats | None = None
         self.tail_margin = self.ceiling = -np.inf
 
     @property
@@ -53,10 +56,17 @@ class PanelIncumbent:
 
     def offer(self, support: Bools) -> bool:
         """Take a panel if it is better; tell whether it is."""
-        value = self._panel.tail_margin(support)
+        panel, offsets = self._panel, None
+        if not panel.admits(support):
+            return False
+        if panel.offset:
+            margins = panel.problem.comparisons.margins(panel.problem.means(support))
+            offsets = fitted_offsets(panel, margins)
+        value = panel.tail_margin(support, offsets)
         if not value > self.tail_margin:
             return False
-        self.support, self.tail_margin, self.ceiling = support.copy(), value, self._panel.ceiling(support)
+        self.support, self.offsets = support.copy(), offsets
+        self.tail_margin, self.ceiling = value, panel.ceiling(support, offsets)
         self._budget.report(n_selected=self._panel.total, objective=value)
         return True
 
@@ -102,12 +112,10 @@ class PanelSearch:
 
     def run(self) -> None:
         """Search until nothing is left, or selection and bound are close enough, or the budget is spent."""
-        everywhere = np.full(self._problem.comparisons.other.shape, 1.0 / self._problem.comparisons.other.shape[1])
-        weights = self._panel.weights / self._panel.weights.sum()
-        start = whole_shares(everywhere * weights[:, None])
+        start = whole_multipliers(self._panel, first_shares(self._panel))
         shares = np.full(self._panel.low.size, 1.0 / self._panel.low.size)
         counts = nearest_counts(self._panel.total, shares, self._panel.low, self._panel.high)
-        cut = Cut(self._problem, start, counts)
+        cut = Cut(self._problem, start, counts, groups=self._panel.groups)
         self._root = _Case(self._panel.low, self._panel.high, np.inf, self._record(cut.multipliers, cut.slope))
         self._cuts[self._root.cut] = cut
         self._offer_best(cut, counts)
@@ -141,7 +149,8 @@ class PanelSearch:
                 left += reversed(case.children)
             else:
                 steps.append(Close(case.cut) if case.split is None else case.split)
-        return make_panel_certificate(self._panel, self.incumbent.support, self.bound, self._proof, steps)
+        best = self.incumbent
+        return make_panel_certificate(self._panel, best.support, best.offsets, self.bound, self._proof, steps)
 
     def _push(self, case: _Case) -> None:
         """Keep a case for later, unless nothing in it is better than what is there."""
@@ -209,7 +218,9 @@ class PanelSearch:
         x = np.zeros(self._problem.n_features)
         x[root.features] = root.x
         swaps = PanelSwaps(arena, np.arange(places.size))
-        self._improve(arena, swaps, self._rounded(arena, x[places], arena.undecided()))
+        chosen = self._rounded(arena, x[places], arena.undecided())
+        if chosen is not None:
+            self._improve(arena, swaps, chosen)
 
     def _improve(self, arena: Arena, swaps: PanelSwaps, chosen: Bools) -> None:
         """Offer what exchanges make of a panel."""
@@ -219,8 +230,10 @@ class PanelSearch:
             support[arena.features[swaps.places[better]]] = True
             self.incumbent.offer(support)
 
-    def _rounded(self, arena: Arena, x: Floats, values: Values) -> Bools:
-        """The panel that holds the largest shares of a fractional one."""
+    def _rounded(self, arena: Arena, x: Floats, values: Values) -> Bools | None:
+        """The panel that holds the largest shares of a fractional one; None if groups get in the way."""
+        if arena.groups is not None:
+            return _rounded_groups(arena, x, values)
         chosen: Bools = values == IN
         for cls, wanted in enumerate(arena.missing(values)):
             free = np.flatnonzero((values == FREE) & (arena.classes == cls))
@@ -234,7 +247,8 @@ class PanelSearch:
         values = np.where(problem.required[features], IN, FREE).astype(np.int8)
         classes, missing = problem.feature_classes[features], counts - problem.required_sizes
         error = error_of(self._panel, weights)
-        return node_bound(cut.scores[features], classes, values, counts, missing, -level * cut.size, error)
+        groups = None if self._panel.groups is None else self._panel.groups.of[features]
+        return node_bound(cut.scores[features], classes, values, counts, missing, -level * cut.size, error, groups)
 
     def _open(self, case: _Case, root: PanelRoot, place: int) -> None:
         """Begin the tree at single counts: most features are decided by the multipliers of the relaxation."""
@@ -250,8 +264,13 @@ class PanelSearch:
             return
         fixed_in = np.zeros(self._problem.n_features, dtype=np.bool_)
         fixed_in[features[forced & (bound.preferred == IN)]] = True
-        arena = Arena(self._panel, case.low, features[~forced], fixed_in, self._budget)
         case.fixes.append(place)
+        if self._panel.groups is not None:
+            if not self._panel.groups.admit(fixed_in):
+                self._settled = max(self._settled, self.incumbent.level)  # what is decided leaves no panel
+                return
+            forced = forced | self._panel.groups.mates(np.flatnonzero(fixed_in))[features]
+        arena = Arena(self._panel, case.low, features[~forced], fixed_in, self._budget)
         case.arena, case.values = arena, arena.undecided()
         self._push(case)
 
@@ -278,11 +297,16 @@ class PanelSearch:
         if self._decide(case, relaxed.bound, place):
             return
         self._round_node(arena, relaxed.x, relaxed.bound, values)
+        if case.bound <= self.incumbent.level:
+            self._push(case)
+            return
         away = np.where(values == FREE, 0.5 - np.abs(relaxed.x - 0.5), -1.0)
-        if away.max(initial=-1.0) < _FRACTIONAL:
-            self._settle_by_hand(case)
-        else:
+        if away.max(initial=-1.0) >= _FRACTIONAL:
             self._split_node(case, int(away.argmax()))
+        elif (twice := _held_twice(arena, relaxed.x, values)).size:
+            self._split_node(case, int(twice[0]))
+        else:
+            self._settle_by_hand(case)
 
     def _look_at_all(self, case: _Case) -> bool:
         """Look at every panel that is left, if the worst margin counts, two features are missing, and it is quick."""
@@ -290,7 +314,7 @@ class PanelSearch:
         assert arena is not None
         assert values is not None
         missing = arena.missing(values)
-        if self._panel.caps is not None or (missing < 0).any() or missing.sum() != 2:
+        if self._panel.caps is not None or self._panel.offset or (missing < 0).any() or missing.sum() != 2:
             return False
         first, second = (np.flatnonzero((values == FREE) & (arena.classes == cls)) for cls in places_of(missing))
         cells = first.size * second.size * self._problem.comparisons.other.size
@@ -319,13 +343,19 @@ class PanelSearch:
             return True
         forced = (case.values == FREE) & bound.forced
         if forced.any():
-            case.values[forced] = bound.preferred[forced]
+            assert case.arena is not None
             case.fixes.append(place)
+            case.values[forced] = bound.preferred[forced]
+            if not case.arena.take(case.values, np.flatnonzero(forced & (bound.preferred == IN))):
+                self._settled = max(self._settled, level)  # what is decided leaves no panel
+                return True
         return False
 
     def _round_node(self, arena: Arena, x: Floats, bound: NodeBound, values: Values) -> None:
         """Round a fractional panel; exchanges follow where it is promising, and now and then."""
         chosen = self._rounded(arena, x, values)
+        if chosen is None:
+            return
         held = np.flatnonzero(chosen)
         value = PanelSwaps(arena, held).tail_margin(np.ones(held.size, dtype=np.bool_))
         poor = value < self.incumbent.tail_margin - _POOR * abs(self.incumbent.tail_margin)
@@ -346,6 +376,8 @@ class PanelSearch:
         for value in (OUT, IN):
             values = case.values.copy()
             values[place] = value
+            if value == IN:
+                case.arena.take(values, np.array([place]))
             child = _Case(case.low, case.high, case.bound, case.cut, case.arena, values)
             case.children.append(child)
             self._push(child)
@@ -357,13 +389,16 @@ class PanelSearch:
         assert arena is not None
         assert values is not None
         missing, free = arena.missing(values), values == FREE
-        available = np.bincount(arena.classes[free], minlength=missing.size)
-        if ((missing < 0) | (missing > available)).any():
+        if ((missing < 0) | (missing > arena.available(values))).any():
             return  # there is none: any multipliers show that
+        available = np.bincount(arena.classes[free], minlength=missing.size)
         if ((missing == 0) | (missing == available)).all():
             support = arena.fixed_in.copy()
             support[arena.features[(values == IN) | (free & (missing[arena.classes] > 0))]] = True
             self.incumbent.offer(support)
+            if self._panel.offset:
+                self._settled = max(self._settled, case.bound)  # its tail margin takes multipliers to prove
+                return
             case.split, ceiling = Single(), self._panel.ceiling(support)
             self._settled = max(self._settled, ceiling)
             return
@@ -408,3 +443,27 @@ class PanelSearch:
             if (low <= high).all():
                 self._bound_box(child)
                 self._push(child)
+
+
+def _rounded_groups(arena: Arena, x: Floats, values: Values) -> Bools | None:
+    """The panel that holds the largest shares of a fractional one, one feature of each group; None if there is none."""
+    assert arena.groups is not None
+    chosen: Bools = values == IN
+    missing, taken = arena.missing(values), set(arena.groups[chosen].tolist())
+    free = np.flatnonzero(values == FREE)
+    for place in free[np.argsort(-x[free], kind="stable")].tolist():
+        cls, group = arena.classes[place], int(arena.groups[place])
+        if missing[cls] > 0 and group not in taken:
+            chosen[place] = True
+            missing[cls] -= 1
+            taken.add(group)
+    return None if missing.any() else chosen
+
+
+def _held_twice(arena: Arena, x: Floats, values: Values) -> Integers:
+    """Undecided features of groups that a whole panel holds twice, in different classes."""
+    if arena.groups is None:
+        return np.zeros(0, dtype=np.intp)
+    held = np.flatnonzero((values == FREE) & (x > 0.5))
+    _, number, sizes = np.unique(arena.groups[held], return_inverse=True, return_counts=True)
+    return held[sizes[number] > 1]

@@ -57,7 +57,7 @@ class Problem:
         Features that every selection must hold, or must not hold. A name stands for all features called so.
     groups : sequence of shape (n_features,), optional
         A label per feature: features with the same label are selected together or not at all. None, NaN or ``""`` for
-        a feature on its own.
+        a feature on its own. (The groups of :func:`cobic.panel` are of another kind: one feature of each at most.)
     feature_names, sample_names : sequence of str, optional
         Names for messages and tables; those of a data frame are taken by default. They need not be unique.
 
