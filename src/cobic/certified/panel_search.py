@@ -20,9 +20,10 @@ from cobic.certified.boxes import cut_to_total, moved_counts, nearest_counts
 from cobic.certified.certificate import make_panel_certificate
 from cobic.certified.fixing import FREE, IN, OUT, NodeBound, Values, node_bound
 from cobic.certified.looks import largest
+from cobic.certified.panel_incumbent import PanelIncumbent
 from cobic.certified.panel_multipliers import error_of, first_shares, whole_multipliers
-from cobic.certified.panel_offsets import fitted_offsets
 from cobic.certified.panel_relaxation import Arena, PanelRoot, best_features, places_of, root_at
+from cobic.certified.panel_rounding import held_twice, rounded
 from cobic.certified.panel_swaps import PanelSwaps
 from cobic.certified.proof import All, Close, Fix, Multipliers, Single, SplitCount, SplitFeature, Step
 from cobic.matrix import Bools, Floats, Integers
@@ -32,43 +33,11 @@ from cobic.search.budget import Budget
 # Panels times comparisons: up to here all panels that lack two features are looked at, which takes as long as a few
 # programs do; where nothing is decided yet, up to some seconds of it.
 _LOOKED_AT, _LOOKED_AT_FIRST = 1 << 23, 1 << 31
-_SAME = 1e-7  # of a tail margin: panels that are better by less are not looked for
 _FRACTIONAL = 1e-6  # away from 0 and 1: less is the tolerance of the solver
 _CELLS = 1 << 23  # of features at hand and samples: 64 MB; with more, what is left of the counts is not split
 _SWAPPED = 100  # features of each class that exchanges try, beside those of the panel
 _SELDOM = 32  # one node in so many is rounded, however poor it is
 _POOR = 0.1  # of the tail margin: a rounded panel further below is not worth exchanges
-
-
-class PanelIncumbent:
-    """The best panel so far."""
-
-    def __init__(self, panel: PanelProblem, budget: Budget) -> None:
-        self._panel, self._budget = panel, budget
-        self.support: Bools | None = None
-        self.offsets: Floats | None = None
-        self.tail_margin = self.ceiling = -np.inf
-
-    @property
-    def level(self) -> float:
-        """What a panel must exceed to be looked for."""
-        return self.ceiling + _SAME * abs(self.ceiling) if self.support is not None else -2 * self._panel.largest_margin
-
-    def offer(self, support: Bools) -> bool:
-        """Take a panel if it is better; tell whether it is."""
-        panel, offsets = self._panel, None
-        if not panel.admits(support):
-            return False
-        if panel.offset:
-            margins = panel.problem.comparisons.margins(panel.problem.means(support))
-            offsets = fitted_offsets(panel, margins)
-        value = panel.tail_margin(support, offsets)
-        if not value > self.tail_margin:
-            return False
-        self.support, self.offsets = support.copy(), offsets
-        self.tail_margin, self.ceiling = value, panel.ceiling(support, offsets)
-        self._budget.report(n_selected=self._panel.total, objective=value)
-        return True
 
 
 @dataclass(eq=False)
@@ -218,7 +187,7 @@ class PanelSearch:
         x = np.zeros(self._problem.n_features)
         x[root.features] = root.x
         swaps = PanelSwaps(arena, np.arange(places.size))
-        chosen = self._rounded(arena, x[places], arena.undecided())
+        chosen = rounded(arena, x[places], arena.undecided())
         if chosen is not None:
             self._improve(arena, swaps, chosen)
 
@@ -229,16 +198,6 @@ class PanelSearch:
             support = arena.fixed_in.copy()
             support[arena.features[swaps.places[better]]] = True
             self.incumbent.offer(support)
-
-    def _rounded(self, arena: Arena, x: Floats, values: Values) -> Bools | None:
-        """The panel that holds the largest shares of a fractional one; None if groups get in the way."""
-        if arena.groups is not None:
-            return _rounded_groups(arena, x, values)
-        chosen: Bools = values == IN
-        for cls, wanted in enumerate(arena.missing(values)):
-            free = np.flatnonzero((values == FREE) & (arena.classes == cls))
-            chosen[free[largest(x[free], int(wanted))]] = True
-        return chosen
 
     def _losses(self, counts: Integers, cut: Cut, level: float) -> NodeBound:
         """What multipliers say about each feature that may be selected, at some counts."""
@@ -303,7 +262,7 @@ class PanelSearch:
         away = np.where(values == FREE, 0.5 - np.abs(relaxed.x - 0.5), -1.0)
         if away.max(initial=-1.0) >= _FRACTIONAL:
             self._split_node(case, int(away.argmax()))
-        elif (twice := _held_twice(arena, relaxed.x, values)).size:
+        elif (twice := held_twice(arena, relaxed.x, values)).size:
             self._split_node(case, int(twice[0]))
         else:
             self._settle_by_hand(case)
@@ -353,7 +312,7 @@ class PanelSearch:
 
     def _round_node(self, arena: Arena, x: Floats, bound: NodeBound, values: Values) -> None:
         """Round a fractional panel; exchanges follow where it is promising, and now and then."""
-        chosen = self._rounded(arena, x, values)
+        chosen = rounded(arena, x, values)
         if chosen is None:
             return
         held = np.flatnonzero(chosen)
@@ -443,27 +402,3 @@ class PanelSearch:
             if (low <= high).all():
                 self._bound_box(child)
                 self._push(child)
-
-
-def _rounded_groups(arena: Arena, x: Floats, values: Values) -> Bools | None:
-    """The panel that holds the largest shares of a fractional one, one feature of each group; None if there is none."""
-    assert arena.groups is not None
-    chosen: Bools = values == IN
-    missing, taken = arena.missing(values), set(arena.groups[chosen].tolist())
-    free = np.flatnonzero(values == FREE)
-    for place in free[np.argsort(-x[free], kind="stable")].tolist():
-        cls, group = arena.classes[place], int(arena.groups[place])
-        if missing[cls] > 0 and group not in taken:
-            chosen[place] = True
-            missing[cls] -= 1
-            taken.add(group)
-    return None if missing.any() else chosen
-
-
-def _held_twice(arena: Arena, x: Floats, values: Values) -> Integers:
-    """Undecided features of groups that a whole panel holds twice, in different classes."""
-    if arena.groups is None:
-        return np.zeros(0, dtype=np.intp)
-    held = np.flatnonzero((values == FREE) & (x > 0.5))
-    _, number, sizes = np.unique(arena.groups[held], return_inverse=True, return_counts=True)
-    return held[sizes[number] > 1]
