@@ -1,5 +1,6 @@
 """Panels: a given number of features that separate the classes by the widest margin, and the proof of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from cobic.certified.panel_relaxation import FEATURES_AROUND
 from cobic.certified.panel_search import PanelSearch
 from cobic.checks import is_number, require, require_whole
 from cobic.errors import InputError
-from cobic.matrix import Bools, TransformName
+from cobic.matrix import Bools, Floats, TransformName
 from cobic.matrix.pool import fitting_threads
 from cobic.methods import require_bearable
 from cobic.problem import PanelProblem
@@ -38,7 +39,7 @@ class Panel:
     tail_margin : float
         Mean of the worst share of the samples' margins.
     worst_margin : float
-        The smallest margin of all samples; above 0 if the class of every one can be read back.
+        The smallest margin of all samples, offsets included; above 0 if the class of every one can be read back.
     bound : float
         No panel of that size has a larger tail margin.
     status : Status
@@ -56,6 +57,8 @@ class Panel:
         ``"time limit"`` or ``"interrupt"`` if the search was cut short.
     certificate : dict
         Proof of the bound, which :func:`cobic.verify` checks.
+    offsets : tuple of float or None
+        With ``offset=True`` what is added to the mean of each class, in the order of `classes`; the first is 0.
     """
 
     problem: PanelProblem
@@ -70,6 +73,13 @@ class Panel:
     history: tuple[Progress, ...] = field(default=(), repr=False)
     stopped_by: str | None = None
     certificate: dict[str, Any] = field(default_factory=dict, repr=False)
+    offsets: tuple[float, ...] | None = None
+
+    @property
+    def margins(self) -> Floats:
+        """Worst margin of each training sample, (n_samples,), offsets included."""
+        base = self.problem.problem.margins(self.support)  # of which the signs are exact
+        return base if self.offsets is None else self.problem.margins(self.support, self.offsets)
 
     @property
     def features(self) -> tuple[Any, ...]:
@@ -100,7 +110,8 @@ class Panel:
         base, asked = self.problem.problem, self.problem.parameters
         parameters = {**asked["panel"], "ties": base.ties, "beta": asked["beta"], "tail_margin": self.tail_margin}
         transform = transform_of_selected(base, self.support)
-        return Model(self.classes, base.feature_classes, self.support, base.feature_names, parameters, transform)
+        names, of = base.feature_names, base.feature_classes
+        return Model(self.classes, of, self.support, names, parameters, transform, self.offsets)
 
     def __repr__(self) -> str:
         """The answer in one line."""
@@ -119,6 +130,8 @@ def panel(
     tail: float = 0.3,
     weights: Weights = "equal",
     *,
+    offset: bool = False,
+    groups: Sequence[Any] | None = None,
     beta: ArrayLike | None = None,
     transform: TransformName | None = None,
     floor: float | None = None,
@@ -145,6 +158,13 @@ def panel(
         Share of the samples whose margins count, the worst first: 0 for the worst sample alone, 1 for all.
     weights : {"equal", "balanced"} or array-like of shape (n_samples,), default="equal"
         What each sample counts; balanced: all classes count the same.
+    offset : bool, default=False
+        Whether a constant is added to the mean of each class, fitted with the panel so that the tail margin is largest:
+        for features that are standardised or on different scales. Not with `beta`.
+    groups : sequence of shape (n_features,), optional
+        A label per feature, such as the gene that a probe measures: a panel holds at most one feature of each group, so
+        that 10 features are 10 genes. None, NaN or ``""`` for a feature on its own. (In :class:`cobic.Problem` groups
+        are selected as a whole.)
     beta : float or array-like of shape (n_samples,), optional
         Multiplicative margin: the mean of another class counts `beta` times, 1 by default.
     transform : {"log2", "log1p", "standardise"} or None, default=None
@@ -188,7 +208,8 @@ def panel(
     given = {name: value for name, value in transforms.items() if value is not None}
     problem = problem_of(X, y, None, beta, {**choices, **given})
     require_bearable(problem)
-    asked = PanelProblem(problem, size, tail=tail, weights=weights)
+    asked = PanelProblem(problem, size, tail=tail, weights=weights, offset=offset, groups=groups)
+    problem = asked.problem
     entries = problem.comparisons.other.size * (asked.total + FEATURES_AROUND * problem.n_classes)
     message = (
         f"{problem.comparisons.other.size} comparisons of samples with classes are too many for the linear programs of "
@@ -208,11 +229,13 @@ def _answer(asked: PanelProblem, search: PanelSearch, budget: Budget) -> Panel:
     support = np.zeros(problem.n_features, dtype=np.bool_) if best.support is None else best.support
     proven = search.bound - best.tail_margin <= _SAME * max(abs(best.tail_margin), _SAME * asked.largest_margin)
     status = Status.UNKNOWN if best.support is None else Status.OPTIMAL if proven else Status.FEASIBLE
+    offsets = None if best.offsets is None else tuple(best.offsets.tolist())
+    exact = problem.worst_margin(support)
     return Panel(
         problem=asked,
         support=support,
         tail_margin=best.tail_margin,
-        worst_margin=problem.worst_margin(support),
+        worst_margin=exact if offsets is None else float(asked.margins(support, offsets).min()),
         bound=search.bound,
         status=status,
         counts=tuple(problem.counts(support).tolist()),
@@ -221,4 +244,5 @@ def _answer(asked: PanelProblem, search: PanelSearch, budget: Budget) -> Panel:
         history=tuple(budget.history),
         stopped_by=budget.stopped_by,
         certificate=search.certificate(),
+        offsets=offsets,
     )

@@ -105,7 +105,7 @@ def _checked_panel(panel: PanelProblem, certificate: dict[str, Any]) -> Verifica
     if selected:
         support = _mask(problem, selected)
         require(panel.admits(support), "the selection is not a panel of the size that was asked for")
-        value = panel.tail_margin(support)
+        value = _attained(panel, support, certificate)
         require(value <= bound, "the panel exceeds the bound")
         proven = f"a panel of {_sizes(panel)} features has the tail margin {value:.6g}, and {proven}"
     Proof(problem, certificate, panel).check_panel(panel, bound)
@@ -117,6 +117,22 @@ def _checked_panel(panel: PanelProblem, certificate: dict[str, Any]) -> Verifica
         objective=value,
         objective_bound=bound,
     )
+
+
+def _attained(panel: PanelProblem, support: Bools, certificate: dict[str, Any]) -> float:
+    """The tail margin of a panel; with offsets, at those of the certificate."""
+    if not panel.offset:
+        return panel.tail_margin(support)
+    offsets, stated = certificate["offsets"], certificate["tail_margin"]
+    listed = isinstance(offsets, list) and all(type(each) in (int, float) for each in offsets)
+    require(listed and len(offsets) == panel.problem.n_classes, '"offsets" does not give a number for each class')
+    given = np.array(offsets, dtype=np.float64)
+    inside = np.isfinite(given).all() and given[0] == 0 and np.ptp(given) <= panel.widest_offsets
+    require(bool(inside), '"offsets" do not begin with 0, or differ too much')
+    value = panel.tail_margin(support, given)
+    right = type(stated) in (int, float) and abs(value - stated) <= panel.tail_error
+    require(right, '"tail_margin" is not that of the panel with these offsets')
+    return value
 
 
 def _sizes(panel: PanelProblem) -> str:

@@ -5,6 +5,7 @@ example: cobic panel leukaemia.csv --labels class --size 4 --out panel
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 from cobic.analyses.panel import Panel, panel
@@ -12,6 +13,7 @@ from cobic.answer.tables import finite
 from cobic.cli import common
 from cobic.cli.main import EXIT_INTERRUPTED
 from cobic.errors import InputError
+from cobic.io import read_groups
 
 _FILES = ("panel.csv", "model.json", "certificate.json", "panel.json")
 
@@ -24,10 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tail = "share of the samples whose margins count, the worst first: 0 for the worst alone, 1 for all (default: 0.3)"
     add("--tail", type=float, default=0.3, metavar="SHARE", help=tail)
     add("--weights", choices=("equal", "balanced"), default="equal", help="balanced: all classes count the same")
+    add("--offset", action="store_true", help="add a constant to the mean of each class, fitted with the panel")
     add("--beta", type=float, default=1.0, help="how often the mean of another class counts (default: 1)")
     add("--ties", choices=("first", "exclude"), default="first", help="features with tied class means")
     add("--fixed-in", action="append", metavar="NAME", help="feature that must be in the panel (repeatable)")
     add("--fixed-out", action="append", metavar="NAME", help="feature that must not be (repeatable)")
+    groups = "table with the columns feature, group, such as probe and gene: a panel holds one of each group at most"
+    add("--groups", type=Path, metavar="FILE", help=groups)
     add("--time-limit", type=float, default=60.0, metavar="SECONDS", help="default: 60; 0 for none")
     add("--gap", type=common.share, default=0.0, metavar="SHARE", help="end when no panel can be better by more")
     add("--seed", type=int, default=0, help="default: 0")
@@ -40,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     data = common.read_data(asked)
     rules = {name: getattr(arguments, name) for name in ("ties", "fixed_in", "fixed_out")}
     problem = data.problem(beta=arguments.beta, **rules)
+    groups = None if arguments.groups is None else read_groups(arguments.groups, data.feature_names)
     with common.output_folder(arguments.out, overwrite=arguments.force):
         if not arguments.json:
             print(common.read_line(data))
@@ -49,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
                 size=size,
                 tail=arguments.tail,
                 weights=arguments.weights,
+                offset=arguments.offset,
+                groups=groups,
                 time_limit=arguments.time_limit or None,
                 target_gap=arguments.gap,
                 seed=arguments.seed,
@@ -86,9 +94,12 @@ def _tell(arguments: argparse.Namespace, found: Panel) -> None:
         return
     common.print_table(found.table)
     share = f"Mean of the worst {100 * found.problem.tail:g} % of margins {found.tail_margin:.4g}, worst margin"
-    wrong = int((found.problem.problem.margins(found.support) <= 0).sum())
+    wrong = int((found.margins <= 0).sum())
     read_back = f"{wrong} training sample(s) are not read back" if wrong else "every training sample is read back"
     print(f"{share if found.problem.tail else 'Worst margin'} {found.worst_margin:.4g}: {read_back}.")
+    if found.offsets is not None:
+        added = (f"{offset:.4g} to {cls}" for cls, offset in zip(found.classes[1:], found.offsets[1:], strict=True))
+        print(f"Added to the means: {', '.join(added)}.")
     better = f"no other panel of that size is better by more than {100 * found.gap:.2g} %"
     print(
         "Proven optimal: no other panel of that size is better." if found.status == "optimal" else f"Proven: {better}."
@@ -108,4 +119,5 @@ def _document(found: Panel) -> dict[str, Any]:
         "n_features": found.problem.problem.n_features,
         "n_samples": found.problem.problem.n_samples,
         "classes": list(found.classes),
+        **({} if found.offsets is None else {"offsets": list(found.offsets)}),
     }
