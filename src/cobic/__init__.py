@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         ModelError,
         UnfinishedError,
     )
-    from cobic.estimator import ConsistentBiclustering
+    from cobic.estimator import ConsistentBiclustering, PanelClassifier
     from cobic.io.read import read
     from cobic.methods import solve
     from cobic.methods.export import export_model
@@ -47,6 +47,7 @@ __all__ = [
     "Model",
     "ModelError",
     "Panel",
+    "PanelClassifier",
     "PanelProblem",
     "Path",
     "Problem",
@@ -85,7 +86,7 @@ _ROOMS = {
     "certified.facts": "SettledFeatures settled_features",
     "checker": "Verification verify",
     "errors": "DownloadError InconsistentDataWarning InputError LargeDataWarning ModelError UnfinishedError",
-    "estimator": "ConsistentBiclustering",
+    "estimator": "ConsistentBiclustering PanelClassifier",
     "io.read": "read",
     "methods": "solve",
     "methods.export": "export_model",
