@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         ModelError,
         UnfinishedError,
     )
-    from cobic.estimator import ConsistentBiclustering
+    from cobic.estimator import ConsistentBiclustering, PanelClassifier
     from cobic.io.read import read
     from cobic.methods import solve
     from cobic.methods.export import export_model
@@ -48,6 +48,7 @@ __all__ = [
     "Model",
     "ModelError",
     "Panel",
+    "PanelClassifier",
     "PanelProblem",
     "Path",
     "Problem",
@@ -87,7 +88,7 @@ _ROOMS = {
     "certified.facts": "SettledFeatures settled_features",
     "checker": "Verification verify",
     "errors": "DownloadError InconsistentDataWarning InputError LargeDataWarning ModelError UnfinishedError",
-    "estimator": "ConsistentBiclustering",
+    "estimator": "ConsistentBiclustering PanelClassifier",
     "io.read": "read",
     "methods": "solve",
     "methods.export": "export_model",

@@ -1,5 +1,6 @@
 """Panels: a given number of features that separate the classes by the widest margin, and the proof of it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from cobic.answer.panel import Panel
 from cobic.certified.panel_relaxation import FEATURES_AROUND
 from cobic.certified.panel_search import PanelSearch
 from cobic.checks import is_number, require, require_whole
+from cobic.matrix import TransformName
 from cobic.matrix.pool import fitting_threads
 from cobic.methods import require_bearable
 from cobic.problem import PanelProblem
@@ -26,7 +28,11 @@ def panel(
     tail: float = 0.3,
     weights: Weights = "equal",
     *,
+    offset: bool = False,
+    groups: Sequence[Any] | None = None,
     beta: ArrayLike | None = None,
+    transform: TransformName | None = None,
+    floor: float | None = None,
     time_limit: float | None = 60.0,
     target_gap: float = 0.0,
     seed: int = 0,
@@ -50,8 +56,20 @@ def panel(
         Share of the samples whose margins count, the worst first: 0 for the worst sample alone, 1 for all.
     weights : {"equal", "balanced"} or array-like of shape (n_samples,), default="equal"
         What each sample counts; balanced: all classes count the same.
+    offset : bool, default=False
+        Whether a constant is added to the mean of each class, fitted with the panel so that the tail margin is largest:
+        for features that are standardised or on different scales. Not with `beta`.
+    groups : sequence of shape (n_features,), optional
+        A label per feature, such as the gene that a probe measures: a panel holds at most one feature of each group, so
+        that 10 features are 10 genes. None, NaN or ``""`` for a feature on its own. (In :class:`cobic.Problem` groups
+        are selected as a whole.)
     beta : float or array-like of shape (n_samples,), optional
         Multiplicative margin: the mean of another class counts `beta` times, 1 by default.
+    transform : {"log2", "log1p", "standardise"} or None, default=None
+        What becomes of the values first, as in :class:`cobic.Problem`. Under ``"log2"`` margins are fold changes: one
+        of 1 is a factor of 2.
+    floor : float, optional
+        The smallest value under a logarithm: what is below counts as it.
     time_limit : float or None, default=60.0
         Seconds after which the best panel so far is returned; None for no limit.
     target_gap : float, default=0.0
@@ -84,9 +102,12 @@ def panel(
     >>> cobic.verify(panel.problem, panel.certificate).ok
     True
     """
-    problem = problem_of(X, y, None, beta, choices)
+    transforms = {"transform": transform, "floor": floor}
+    given = {name: value for name, value in transforms.items() if value is not None}
+    problem = problem_of(X, y, None, beta, {**choices, **given})
     require_bearable(problem)
-    asked = PanelProblem(problem, size, tail=tail, weights=weights)
+    asked = PanelProblem(problem, size, tail=tail, weights=weights, offset=offset, groups=groups)
+    problem = asked.problem
     entries = problem.comparisons.other.size * (asked.total + FEATURES_AROUND * problem.n_classes)
     message = (
         f"{problem.comparisons.other.size} comparisons of samples with classes are too many for the linear programs of "
@@ -102,11 +123,12 @@ def panel(
 
 
 def _answer(asked: PanelProblem, search: PanelSearch, budget: Budget) -> Panel:
-    best, nothing = search.incumbent.support, np.zeros(asked.problem.n_features, dtype=np.bool_)
+    best, nothing = search.incumbent, np.zeros(asked.problem.n_features, dtype=np.bool_)
     return Panel.of(
         asked,
-        nothing if best is None else best,
+        nothing if best.support is None else best.support,
         search.bound,
+        offsets=None if best.offsets is None else tuple(best.offsets.tolist()),
         seconds=budget.elapsed,
         history=budget.history,
         stopped_by=budget.stopped_by,

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from cobic.answer.model import Model
+from cobic.answer.model import Model, transform_of_selected
 from cobic.errors import InputError
-from cobic.matrix import Bools, Integers
+from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import PanelProblem
 from cobic.search.result import Progress, Status
 
@@ -29,7 +29,7 @@ class Panel:
     tail_margin : float
         Mean of the worst share of the samples' margins.
     worst_margin : float
-        The smallest margin of all samples; above 0 if the class of every one can be read back.
+        The smallest margin of all samples, offsets included; above 0 if the class of every one can be read back.
     bound : float
         No panel of that size has a larger tail margin.
     status : Status
@@ -47,6 +47,8 @@ class Panel:
         ``"time limit"`` or ``"interrupt"`` if the search was cut short.
     certificate : dict
         Proof of the bound, which :func:`cobic.verify` checks.
+    offsets : tuple of float or None
+        With ``offset=True`` what is added to the mean of each class, in the order of `classes`; the first is 0.
     """
 
     problem: PanelProblem
@@ -61,6 +63,7 @@ class Panel:
     history: tuple[Progress, ...] = field(default=(), repr=False)
     stopped_by: str | None = None
     certificate: dict[str, Any] = field(default_factory=dict, repr=False)
+    offsets: tuple[float, ...] | None = None
 
     @classmethod
     def of(
@@ -69,20 +72,22 @@ class Panel:
         support: Bools,
         bound: float,
         *,
+        offsets: tuple[float, ...] | None = None,
         seconds: float,
         history: Iterable[Progress],
         stopped_by: str | None,
         certificate: dict[str, Any],
     ) -> Self:
         """The answer that a panel is (or none, where nothing is selected), judged by its margins and the bound."""
-        value, scale = problem.tail_margin(support), problem.largest_margin
+        value, scale = problem.tail_margin(support, offsets), problem.largest_margin
         proven = bound - value <= _SAME * max(abs(value), _SAME * scale)
         status = Status.UNKNOWN if not support.any() else Status.OPTIMAL if proven else Status.FEASIBLE
+        exact = problem.problem.worst_margin(support)
         return cls(
             problem=problem,
             support=support,
             tail_margin=value,
-            worst_margin=problem.problem.worst_margin(support),
+            worst_margin=exact if offsets is None else float(problem.margins(support, offsets).min()),
             bound=bound,
             status=status,
             counts=tuple(problem.problem.counts(support).tolist()),
@@ -91,7 +96,20 @@ class Panel:
             history=tuple(history),
             stopped_by=stopped_by,
             certificate=certificate,
+            offsets=offsets,
         )
+
+    @property
+    def margins(self) -> Floats:
+        """Worst margin of each training sample, (n_samples,), offsets included."""
+        base = self.problem.problem.margins(self.support)  # of which the signs are exact
+        return base if self.offsets is None else self.problem.margins(self.support, self.offsets)
+
+    @property
+    def read_as(self) -> Integers:
+        """The class that each training sample is given, as an index into `classes`, (n_samples,)."""
+        means = self.problem.problem.means(self.support)
+        return np.asarray((means if self.offsets is None else means + np.array(self.offsets)).argmax(axis=1))
 
     @property
     def features(self) -> tuple[Any, ...]:
@@ -126,7 +144,9 @@ class Panel:
             raise InputError(message)
         base, asked = self.problem.problem, self.problem.parameters
         parameters = {**asked["panel"], "ties": base.ties, "beta": asked["beta"], "tail_margin": self.tail_margin}
-        return Model(self.classes, base.feature_classes, self.support, base.feature_names, parameters)
+        transform = transform_of_selected(base, self.support)
+        names, of = base.feature_names, base.feature_classes
+        return Model(self.classes, of, self.support, names, parameters, transform, self.offsets)
 
     def __repr__(self) -> str:
         """The answer in one line."""

@@ -61,6 +61,7 @@ def panel_summary(panel: Panel) -> dict[str, Any]:
         "n_features": panel.problem.problem.n_features,
         "n_samples": panel.problem.problem.n_samples,
         "classes": list(panel.classes),
+        **({} if panel.offsets is None else {"offsets": list(panel.offsets)}),
     }
 
 
@@ -119,6 +120,7 @@ def _panel(folder: Path, document: dict[str, Any], asked: PanelProblem, certific
             asked,
             support,
             float(certificate["objective_bound"]),
+            offsets=tuple(certificate["offsets"]) if asked.offset and support.any() else None,
             seconds=float(document["seconds"]),
             history=history_of(document["history"]),
             stopped_by=stopped_by(document),

@@ -60,7 +60,7 @@ def margin_name(panel: Panel) -> str:
 def read_back(panel: Panel) -> str:
     """How many training samples are given another class than their own."""
     count = panel.problem.problem.n_samples
-    wrong = int((panel.problem.problem.margins(panel.support) <= 0).sum())
+    wrong = int((panel.margins <= 0).sum())
     are = "is" if wrong == 1 else "are"
     return (
         f"{wrong} of the {count} samples {are} not read back." if wrong else "The class of every sample is read back."
@@ -68,18 +68,27 @@ def read_back(panel: Panel) -> str:
 
 
 def panel_lines(panel: Panel) -> str:
-    """What was found and what is proven, in two lines for a person."""
+    """What was found and what is proven, a line each for a person."""
     share = f"Mean of the worst {100 * panel.problem.tail:g} % of margins {panel.tail_margin:.4g}, worst margin"
-    found = f"{share if panel.problem.tail else 'Worst margin'} {panel.worst_margin:.4g}: {read_back(panel)}"
-    if panel.status == Status.OPTIMAL:
-        return f"{found}\nProven optimal: no other panel of that size is better."
-    return f"{found}\nProven: no other panel of that size is better by more than {100 * panel.gap:.2g} %."
+    lines = [f"{share if panel.problem.tail else 'Worst margin'} {panel.worst_margin:.4g}: {read_back(panel)}"]
+    if panel.offsets is not None:
+        lines.append(offset_words(panel))
+    better = "" if panel.status == Status.OPTIMAL else f" by more than {100 * panel.gap:.2g} %"
+    proven = "Proven optimal" if panel.status == Status.OPTIMAL else "Proven"
+    return "\n".join([*lines, f"{proven}: no other panel of that size is better{better}."])
+
+
+def offset_words(panel: Panel) -> str:
+    """What is added to the means of the classes."""
+    if panel.offsets is None:
+        return ""
+    added = (f"{offset:.4g} to {cls}" for cls, offset in zip(panel.classes[1:], panel.offsets[1:], strict=True))
+    return f"Added to the means: {', '.join(added)}."
 
 
 def is_fold(problem: Problem) -> bool:
     """Whether differences are logarithms of factors to base 2."""
-    transform = getattr(problem, "transformation", None)
-    return transform is not None and transform.name == "log2"
+    return problem.transformation is not None and problem.transformation.name == "log2"
 
 
 def with_fold(problem: Problem, difference: float) -> str:

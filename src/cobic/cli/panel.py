@@ -5,6 +5,7 @@ example: cobic panel leukaemia.csv --labels class --size 4 --out panel
 
 import argparse
 import shlex
+from pathlib import Path
 
 from cobic.analyses.panel import panel
 from cobic.answer.folder import ANSWER_FILES
@@ -14,6 +15,7 @@ from cobic.answer.panel_words import panel_lines
 from cobic.cli import common
 from cobic.cli.main import EXIT_INTERRUPTED
 from cobic.errors import InputError
+from cobic.io import read_groups
 from cobic.report.page import render
 from cobic.report.story import PanelStory
 from cobic.search.budget import Stopwatch
@@ -27,10 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tail = "share of the samples whose margins count, the worst first: 0 for the worst alone, 1 for all (default: 0.3)"
     add("--tail", type=float, default=0.3, metavar="SHARE", help=tail)
     add("--weights", choices=("equal", "balanced"), default="equal", help="balanced: all classes count the same")
+    add("--offset", action="store_true", help="add a constant to the mean of each class, fitted with the panel")
     add("--beta", type=float, default=1.0, help="how often the mean of another class counts (default: 1)")
     add("--ties", choices=("first", "exclude"), default="first", help="features with tied class means")
     add("--fixed-in", action="append", metavar="NAME", help="feature that must be in the panel (repeatable)")
     add("--fixed-out", action="append", metavar="NAME", help="feature that must not be (repeatable)")
+    groups = "table with the columns feature, group, such as probe and gene: a panel holds one of each group at most"
+    add("--groups", type=Path, metavar="FILE", help=groups)
     add("--time-limit", type=float, default=60.0, metavar="SECONDS", help="default: 60; 0 for none")
     add("--gap", type=common.share, default=0.0, metavar="SHARE", help="end when no panel can be better by more")
     add("--seed", type=int, default=0, help="default: 0")
@@ -44,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     data = common.read_data(asked)
     rules = {name: getattr(arguments, name) for name in ("ties", "fixed_in", "fixed_out")}
     problem = data.problem(beta=arguments.beta, **rules)
+    groups = None if arguments.groups is None else read_groups(arguments.groups, data.feature_names)
     watch.lap("read")
     with common.output_folder(arguments.out, overwrite=arguments.force):
         if not arguments.json:
@@ -54,6 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
                 size=size,
                 tail=arguments.tail,
                 weights=arguments.weights,
+                offset=arguments.offset,
+                groups=groups,
                 time_limit=arguments.time_limit or None,
                 target_gap=arguments.gap,
                 seed=arguments.seed,

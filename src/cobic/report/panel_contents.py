@@ -121,7 +121,7 @@ def _margins(story: PanelStory, page: Page) -> None:
     view = tail_view(panel)
     page.words["margin_rule"] = parts.margin_rule(problem, "features of the panel")
     page.words["tail_words"] = _tail_words(story)
-    margins, means = problem.margins(panel.support), problem.means(panel.support)
+    margins, read_as = panel.margins, panel.read_as
     wrong = np.flatnonzero(margins <= 0)
     wrong = wrong[np.argsort(margins[wrong], kind="stable")]
     page.words["n_more_misread"] = max(wrong.size - parts.MAX_LISTED, 0)
@@ -130,7 +130,7 @@ def _margins(story: PanelStory, page: Page) -> None:
             story.names.samples[sample],
             problem.labels[sample],
             story.names.class_of(sample),
-            story.names.classes[means[sample].argmax()],
+            story.names.classes[read_as[sample]],
             short(margins[sample]),
         )
         for sample in wrong[: parts.MAX_LISTED]
@@ -147,7 +147,7 @@ def _tail_words(story: PanelStory) -> str:
     words = f"Shaded is the tail, the worst {100 * panel.problem.tail:.4g}\u00a0%; the dashed line is its mean, {mean}."
     if not panel.problem.tail:
         words = f"Shaded is the worst sample, whose margin is maximised: {mean}."
-    if (problem.margins(panel.support) <= 0).any():
+    if (panel.margins <= 0).any():
         words += " Diamonds are samples that are not read back."
     return words
 

@@ -176,7 +176,7 @@ class TailMargins:
 
 def tail_view(panel: Panel) -> TailMargins:
     """Sort the samples by their margin with a panel."""
-    margins = panel.problem.problem.margins(panel.support)
+    margins = panel.margins
     order = np.argsort(margins, kind="stable")
     shares, caps = panel.problem.shares_in_tail(margins)[order], panel.problem.caps
     last = int(np.flatnonzero(shares > 0)[-1])
