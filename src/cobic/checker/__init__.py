@@ -100,14 +100,14 @@ def _checked_panel(panel: PanelProblem, certificate: dict[str, Any]) -> Verifica
     bound, selected = float(certificate["objective_bound"]), certificate["selected"]
     require(bool(np.isfinite(bound)), '"objective_bound" is not a finite number')
     require(certificate["upper_bound"] == panel.total, '"upper_bound" is not the size of the panel')
-    proven = f"no panel of {_sizes(panel)} features has a tail margin above {bound:.6g}"
+    proven = f"no panel of {panel.sizes} features has a tail margin above {bound:.6g}"
     value = None
     if selected:
         support = _mask(problem, selected)
         require(panel.admits(support), "the selection is not a panel of the size that was asked for")
         value = _attained(panel, support, certificate)
         require(value <= bound, "the panel exceeds the bound")
-        proven = f"a panel of {_sizes(panel)} features has the tail margin {value:.6g}, and {proven}"
+        proven = f"a panel of {panel.sizes} features has the tail margin {value:.6g}, and {proven}"
     Proof(problem, certificate, panel).check_panel(panel, bound)
     return Verification(
         ok=True,
@@ -133,11 +133,6 @@ def _attained(panel: PanelProblem, support: Bools, certificate: dict[str, Any]) 
     right = type(stated) in (int, float) and abs(value - stated) <= panel.tail_error
     require(right, '"tail_margin" is not that of the panel with these offsets')
     return value
-
-
-def _sizes(panel: PanelProblem) -> str:
-    given = (panel.low == panel.high).all()
-    return " + ".join(str(n) for n in panel.low.tolist()) if given else str(panel.total)
 
 
 def _require_same(problem: Problem, certificate: dict[str, Any], parameters: dict[str, Any]) -> None:

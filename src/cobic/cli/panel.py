@@ -4,18 +4,21 @@ example: cobic panel leukaemia.csv --labels class --size 4 --out panel
 """
 
 import argparse
-import json
+import shlex
 from pathlib import Path
-from typing import Any
 
-from cobic.analyses.panel import Panel, panel
-from cobic.answer.tables import finite
+from cobic.analyses.panel import panel
+from cobic.answer.folder import ANSWER_FILES
+from cobic.answer.panel import Panel
+from cobic.answer.panel_folder import PANEL_FILES, panel_files, panel_summary
+from cobic.answer.panel_words import panel_lines
 from cobic.cli import common
 from cobic.cli.main import EXIT_INTERRUPTED
 from cobic.errors import InputError
 from cobic.io import read_groups
-
-_FILES = ("panel.csv", "model.json", "certificate.json", "panel.json")
+from cobic.report.page import render
+from cobic.report.story import PanelStory
+from cobic.search.budget import Stopwatch
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,16 +39,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--time-limit", type=float, default=60.0, metavar="SECONDS", help="default: 60; 0 for none")
     add("--gap", type=common.share, default=0.0, metavar="SHARE", help="end when no panel can be better by more")
     add("--seed", type=int, default=0, help="default: 0")
-    common.add_answer_arguments(parser, ", ".join(_FILES))
+    common.add_answer_arguments(parser, ", ".join(PANEL_FILES))
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, choose, tell, write."""
     asked, size = common.reading(arguments), _size(arguments.size)
+    watch = Stopwatch()
     data = common.read_data(asked)
     rules = {name: getattr(arguments, name) for name in ("ties", "fixed_in", "fixed_out")}
     problem = data.problem(beta=arguments.beta, **rules)
     groups = None if arguments.groups is None else read_groups(arguments.groups, data.feature_names)
+    watch.lap("read")
     with common.output_folder(arguments.out, overwrite=arguments.force):
         if not arguments.json:
             print(common.read_line(data))
@@ -63,14 +68,13 @@ def run(arguments: argparse.Namespace) -> int:
                 on_progress=on_progress,
             )
         _tell(arguments, found)
-        if arguments.out is not None and found.support.any():
-            texts = (
-                found.table.to_csv(index=False, lineterminator="\n"),
-                found.model.to_json(),
-                json.dumps(found.certificate, allow_nan=False) + "\n",
-                json.dumps(_document(found), indent=2, allow_nan=False) + "\n",
-            )
-            common.write_files(arguments, dict(zip(_FILES, texts, strict=True)), _FILES)
+        if arguments.out is not None:
+            watch.lap("choose")
+            story = PanelStory(found, data.source, shlex.join(["cobic", *arguments.words]), watch.seconds)
+            page = render(story)
+            watch.lap("report")
+            files = {"report.html": page, **panel_files(story)}
+            common.write_files(arguments, files, {*PANEL_FILES, *ANSWER_FILES})
     return EXIT_INTERRUPTED if found.stopped_by == "interrupt" else 0
 
 
@@ -87,37 +91,9 @@ def _size(text: str) -> int | dict[str, int]:
 
 def _tell(arguments: argparse.Namespace, found: Panel) -> None:
     if arguments.json:
-        common.print_json(_document(found))
-        return
-    if not found.support.any():
+        common.print_json(panel_summary(found))
+    elif not found.support.any():
         print("No panel was found in that time: raise --time-limit.")
-        return
-    common.print_table(found.table)
-    share = f"Mean of the worst {100 * found.problem.tail:g} % of margins {found.tail_margin:.4g}, worst margin"
-    wrong = int((found.margins <= 0).sum())
-    read_back = f"{wrong} training sample(s) are not read back" if wrong else "every training sample is read back"
-    print(f"{share if found.problem.tail else 'Worst margin'} {found.worst_margin:.4g}: {read_back}.")
-    if found.offsets is not None:
-        added = (f"{offset:.4g} to {cls}" for cls, offset in zip(found.classes[1:], found.offsets[1:], strict=True))
-        print(f"Added to the means: {', '.join(added)}.")
-    better = f"no other panel of that size is better by more than {100 * found.gap:.2g} %"
-    print(
-        "Proven optimal: no other panel of that size is better." if found.status == "optimal" else f"Proven: {better}."
-    )
-
-
-def _document(found: Panel) -> dict[str, Any]:
-    return {
-        "features": list(found.features),
-        "counts": list(found.counts),
-        "tail_margin": finite(found.tail_margin),
-        "worst_margin": finite(found.worst_margin),
-        "bound": found.bound,
-        "gap": finite(found.gap),
-        "status": str(found.status),
-        "seconds": round(found.seconds, 4),
-        "n_features": found.problem.problem.n_features,
-        "n_samples": found.problem.problem.n_samples,
-        "classes": list(found.classes),
-        **({} if found.offsets is None else {"offsets": list(found.offsets)}),
-    }
+    else:
+        common.print_table(found.table)
+        print(panel_lines(found), flush=True)

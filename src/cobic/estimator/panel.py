@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from cobic.analyses.panel import Panel, panel
+from cobic.analyses.panel import panel
 from cobic.answer.model import Model
+from cobic.answer.panel import Panel
 from cobic.checks import is_whole, require
 from cobic.errors import InconsistentDataWarning
 from cobic.estimator.base import ClassMeansClassifier, print_progress

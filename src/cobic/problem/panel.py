@@ -168,6 +168,12 @@ class PanelProblem:
         return float(np.maximum(share - self.caps, 0.0).sum()) + rounding
 
     @property
+    def sizes(self) -> str:
+        """The number of features for a sentence: of each class if they are given, as 5 + 5, else the total."""
+        given = (self.low == self.high).all()
+        return " + ".join(str(n) for n in self.low.tolist()) if given else str(self.total)
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """What is asked, as plain values; numbers of each class if they are given."""
         given = self.low.tolist() if (self.low == self.high).all() else None
