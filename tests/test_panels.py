@@ -142,7 +142,7 @@ def test_a_problem_in_place_of_data(found):
         cobic.panel(cobic.Problem(DATA.X, DATA.y, alpha=1.0), size=4)
     with pytest.raises(ValueError, match="slack_penalty is given"):
         cobic.panel(cobic.Problem(DATA.X, DATA.y, slack_penalty=1.0), size=4)
-    with pytest.raises(ValueError, match="groups are given"):
+    with pytest.raises(ValueError, match="give groups to the panel"):
         cobic.panel(cobic.Problem(DATA.X, DATA.y, groups=[0, 0, *[None] * 58]), size=4)
 
 

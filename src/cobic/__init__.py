@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from cobic import datasets, plot
     from cobic.adata import select_adata
     from cobic.analyses.frontier import Frontier, frontier
-    from cobic.analyses.panel import Panel, panel
+    from cobic.analyses.panel import panel
     from cobic.analyses.path import Path, path
     from cobic.analyses.stability import Stability, stability
     from cobic.answer.model import Model
+    from cobic.answer.panel import Panel
     from cobic.answer.tables import selection_table, violation_table
     from cobic.certified.facts import SettledFeatures, settled_features
     from cobic.checker import Verification, verify
@@ -82,10 +83,11 @@ __all__ = [
 _ROOMS = {
     "adata": "select_adata",
     "analyses.frontier": "Frontier frontier",
-    "analyses.panel": "Panel panel",
+    "analyses.panel": "panel",
     "analyses.path": "Path path",
     "analyses.stability": "Stability stability",
     "answer.model": "Model",
+    "answer.panel": "Panel",
     "answer.tables": "selection_table violation_table",
     "certified.facts": "SettledFeatures settled_features",
     "checker": "Verification verify",

@@ -1,7 +1,7 @@
 """The frontier between size and margin: the best panel of each size, its errors on new samples, which to choose."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from os import PathLike
 from typing import Any
 
@@ -11,28 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from cobic.analyses import problem_of, step_by_step
 from cobic.analyses.folds import Split, add_errors, splits_of
-from cobic.analyses.panel import Panel, panel
+from cobic.analyses.panel import panel
 from cobic.analyses.picture import draw_frontier
 from cobic.answer.frontier import choose_size
-from cobic.answer.records import described, mask_text, read_mask
+from cobic.answer.panel import Panel
+from cobic.answer.records import mask_text, read_mask
 from cobic.answer.steps import Steps, run_parameters
 from cobic.checks import is_whole, require, require_jobs, require_whole
 from cobic.errors import InputError
-from cobic.matrix import Integers
+from cobic.matrix import Integers, TransformName
 from cobic.problem import PanelProblem, Problem
-from cobic.problem.panel import Weights
+from cobic.problem.panel import Weights, most_features
 from cobic.search.budget import Budget
-from cobic.search.result import Progress, Status
+from cobic.search.result import Progress
 
 _ROUND = (1, 2, 5)  # times powers of ten: sizes that people order, each about twice the one before
 # Fits in the folds need no proof: they end when no panel can be better by so much, or after so many linear programs,
 # by which time the panel hardly changes on the public data sets.
 _FOLD_GAP, _FOLD_PROGRAMS = 0.02, 100
-_AS_THEY_ARE = [
-    field.name
-    for field in fields(Panel)
-    if field.name not in ("problem", "support", "status", "counts", "classes", "history", "certificate")
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +41,7 @@ class Frontier:
         One row per size: ``size, counts`` (features of each class, as text), ``tail_margin, bound, gap, status,
         worst_margin, read_back`` (training samples whose class is read back), ``seconds`` of the panel of all samples;
         ``cv_error`` (mean over the folds of the share of misclassified held-out samples) and ``cv_se`` (its standard
-        error).
+        error); ``chosen``, true for the size to take.
     chosen, reason : int or None, str
         The size to take by the one-standard-error rule, None without cross-validation; and why.
     panels : dict of int to Panel
@@ -101,7 +97,11 @@ def frontier(
     weights: Weights = "equal",
     *,
     cv: int | Any | None = 5,
+    offset: bool = False,
+    groups: Sequence[Any] | None = None,
     beta: ArrayLike | None = None,
+    transform: TransformName | None = None,
+    floor: float | None = None,
     time_limit: float | None = 60.0,
     target_gap: float = 0.0,
     random_state: int = 0,
@@ -120,7 +120,7 @@ def frontier(
         Class of each sample.
     sizes : sequence of int, optional
         Numbers of features. By default from one of each class to all, by way of 5, 10, 20, 50, 100 and so on.
-    tail, weights, beta : optional
+    tail, weights, offset, groups, beta, transform, floor : optional
         As in :func:`cobic.panel`.
     cv : int, splitter of scikit-learn, or None, default=5
         Folds of the cross-validation (stratified, shuffled); the panels are chosen anew in each. None for none.
@@ -160,15 +160,25 @@ def frontier(
     """
     require_whole("random_state", random_state, 0)
     require_jobs(n_jobs)
-    problem = problem_of(X, y, None, beta, choices)
-    wanted = default_sizes(problem) if sizes is None else _checked(sizes)
-    rules = {"tail": tail, "weights": weights}
+    transforms = {"transform": transform, "floor": floor}
+    given = {name: value for name, value in transforms.items() if value is not None}
+    problem = problem_of(X, y, None, beta, {**choices, **given})
+    wanted = default_sizes(problem, groups) if sizes is None else _checked(sizes)
+    rules: dict[str, Any] = {"tail": tail, "weights": weights, "offset": offset, "groups": groups}
     for size in (wanted[0], wanted[-1]):  # whatever is wrong is said before the work
         PanelProblem(problem, size, **rules)
     Budget(time_limit, None, 0)
     splits = splits_of(problem, cv, random_state)
     search = _Search(problem, rules, wanted, time_limit, target_gap, len(splits))
-    asked = {"sizes": wanted, **rules, "cv": splits, "time_limit": time_limit, "target_gap": target_gap}
+    labels = None if groups is None else np.array([str(label) for label in groups])
+    asked = {
+        "sizes": wanted,
+        **rules,
+        "groups": labels,
+        "cv": splits,
+        "time_limit": time_limit,
+        "target_gap": target_gap,
+    }
     steps, tell = Steps.of(folder), on_progress or (lambda _line: None)
     panels: dict[str, Any] = {}
     folds: list[list[float]] = []
@@ -187,9 +197,9 @@ def frontier(
     return _put_together(problem, found, folds, stopped_by)
 
 
-def default_sizes(problem: Problem) -> list[int]:
+def default_sizes(problem: Problem, groups: Sequence[Any] | None = None) -> list[int]:
     """From one feature of each class, and what is fixed in, to all features, by way of round numbers."""
-    least, most = int(np.maximum(problem.required_sizes, 1).sum()), problem.n_selectable
+    least, (_, most) = int(np.maximum(problem.required_sizes, 1).sum()), most_features(problem, groups)
     between = [step * 10**power for power in range(len(str(most))) for step in _ROUND]
     return sorted({least, *(size for size in between if least < size < most), most})
 
@@ -225,25 +235,24 @@ def _panel_of_size(search: _Search, size: int) -> dict[str, Any]:
         raise KeyboardInterrupt
     return {
         "support": mask_text(found.support),
-        "status": str(found.status),
-        "certificate": found.certificate,
+        "bound": found.bound,
+        "offsets": found.offsets,
+        "seconds": found.seconds,
         "history": [asdict(event) for event in found.history],
-        **{name: described(getattr(found, name)) for name in _AS_THEY_ARE},
+        "stopped_by": found.stopped_by,
+        "certificate": found.certificate,
     }
 
 
 def _read_panel(record: dict[str, Any], asked: PanelProblem) -> Panel:
     """The panel that :func:`_panel_of_size` described."""
-    support = read_mask(record["support"], asked.problem.n_features)
-    return Panel(
-        problem=asked,
-        support=support,
-        status=Status(record["status"]),
-        counts=tuple(asked.problem.counts(support).tolist()),
-        classes=tuple(asked.problem.classes.tolist()),
-        certificate=record["certificate"],
-        history=tuple(Progress(**event) for event in record["history"]),
-        **{name: record[name] for name in _AS_THEY_ARE},
+    return Panel.of(
+        asked,
+        read_mask(record["support"], asked.problem.n_features),
+        record["bound"],
+        offsets=None if record["offsets"] is None else tuple(record["offsets"]),
+        history=[Progress(**event) for event in record["history"]],
+        **{name: record[name] for name in ("seconds", "stopped_by", "certificate")},
     )
 
 
@@ -269,7 +278,7 @@ def _errors_of_fold(search: _Search, train: Integers, test: Integers) -> list[fl
     rules = {**search.rules, "weights": weights if isinstance(weights, str) else np.asarray(weights)[train]}
     budget = Budget(search.seconds(search.n_folds), None, 0)
     left, wanted = len(search.sizes), whole.classes[whole.labels[test]]
-    held_out, errors = whole.matrix.take(test), []
+    held_out, errors = whole.raw.take(test), []
     for size in search.sizes:
         # What small panels leave is for the larger ones; a fit that comes too late still has the first panel at hand.
         seconds = None if search.time_limit is None else max(budget.remaining / left, 1e-9)
@@ -281,10 +290,10 @@ def _errors_of_fold(search: _Search, train: Integers, test: Integers) -> list[fl
 def _error(
     part: Problem, size: int, rules: dict[str, Any], seconds: float | None, held_out: Any, wanted: NDArray[Any]
 ) -> float:
-    size = min(size, part.n_selectable)
     try:
+        _, most = most_features(part, rules["groups"])
         limits: dict[str, Any] = {"time_limit": seconds, "target_gap": _FOLD_GAP, "max_programs": _FOLD_PROGRAMS}
-        found = panel(part, size=size, **rules, **limits)
+        found = panel(part, size=min(size, most), **rules, **limits)
     except InputError:  # a class has no features in these samples, or fewer than are fixed in
         return float("nan")
     if found.stopped_by == "interrupt":
@@ -307,7 +316,7 @@ def _put_together(
             "size": size,
             "counts": " + ".join(str(count) for count in found.counts),
             **{name: getattr(found, name) for name in ("tail_margin", "bound", "gap", "status", "worst_margin")},
-            "read_back": int((problem.margins(found.support) > 0).sum()),
+            "read_back": int((found.margins > 0).sum()),
             "seconds": found.seconds,
         }
         for size, found in panels.items()
@@ -315,6 +324,7 @@ def _put_together(
     table = pd.DataFrame(rows).astype({"status": str})
     add_errors(table, folds)
     chosen, reason = choose_size(table)
+    table["chosen"] = table["size"] == chosen
     if stopped_by is not None:
         reason = "it was interrupted before the cross-validation was done"
     return Frontier(table, chosen, reason, panels, problem, stopped_by)

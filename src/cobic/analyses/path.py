@@ -14,7 +14,7 @@ from cobic.analyses.folds import Split, add_errors, splits_of
 from cobic.analyses.picture import draw_path
 from cobic.analyses.tracing import Tracer, at_margin
 from cobic.answer.curve import choose
-from cobic.answer.model import class_mean_weights
+from cobic.answer.model import class_means, transform_of_selected
 from cobic.answer.steps import Steps, run_parameters
 from cobic.answer.tables import feature_table
 from cobic.certified.margins import Kind, LargestMargin
@@ -291,7 +291,7 @@ def _fold_errors(tracer: Tracer, splits: list[Split], n_jobs: int | None) -> lis
 def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: Integers) -> list[float]:
     """Share of the held-out samples that the fit to the others misclassifies, for each margin; NaN without a fit."""
     whole, part = tracer.problem, tracer.problem.subset(train)
-    held_out = whole.matrix.take(test)
+    held_out = whole.raw.take(test)
     wanted = whole.classes[whole.labels[test]]
     fits = tracer.of(part)
     fits.along(values, quick=True)
@@ -301,8 +301,9 @@ def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: 
         if not all(result.counts):
             errors.append(np.nan)
             continue
-        weights = class_mean_weights(result.support, part.feature_classes, part.n_classes)
-        predicted = part.classes[held_out.products(weights).argmax(axis=1)]
+        transform = transform_of_selected(part, result.support)
+        means = class_means(held_out, result.support, part.feature_classes, part.n_classes, transform)
+        predicted = part.classes[means.argmax(axis=1)]
         errors.append(float((predicted != wanted).mean()))
     return errors
 

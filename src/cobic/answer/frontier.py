@@ -3,22 +3,31 @@
 import io
 import json
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from cobic.checks import require
 from cobic.errors import InputError, ModelError
-from cobic.problem import Problem
+from cobic.problem import PanelProblem
 
 if TYPE_CHECKING:
     from cobic.analyses.frontier import Frontier
 
 FRONTIER_FILES = ("frontier.csv", "frontier.json", "frontier.svg")
 _NUMBERS = ["size", "tail_margin", "bound", "worst_margin", "read_back"]  # of a row that both files must agree on
+
+
+def _question(asked: PanelProblem) -> dict[str, Any]:
+    """What is asked of a panel, whatever its size."""
+    parameters = asked.parameters
+    return {
+        **{name: parameters["panel"][name] for name in ("tail", "weights", "offset")},
+        "beta": parameters["beta"],
+        "transform": parameters.get("transform"),
+    }
 
 
 def frontier_document(frontier: "Frontier") -> dict[str, Any]:
@@ -28,8 +37,7 @@ def frontier_document(frontier: "Frontier") -> dict[str, Any]:
         "chosen": frontier.chosen,
         "reason": frontier.reason,
         "stopped_by": frontier.stopped_by,
-        "tail": asked.tail,
-        "weights": asked.weights_name or asked.weights.tolist(),
+        **_question(asked),
         "n_samples": frontier.problem.n_samples,
         "n_features": frontier.problem.n_features,
         "classes": frontier.problem.classes.tolist(),
@@ -68,45 +76,29 @@ def choose_size(table: pd.DataFrame) -> tuple[int | None, str]:
     return int(taken["size"]), reason
 
 
-@dataclass(frozen=True, eq=False)
-class SizeCurve:
-    """What a report needs of a frontier."""
-
-    # One row per size: ``size, counts, tail_margin, bound, gap, status, worst_margin, read_back, seconds`` and, where
-    # there was cross-validation, ``cv_error, cv_se``
-    table: pd.DataFrame
-    chosen: int | None  # the size to take
-    reason: str  # why
-    tail: float  # share of the samples whose margins count
-
-    @classmethod
-    def of(cls, frontier: "Frontier") -> Self:
-        """What a report needs of a :class:`cobic.Frontier`."""
-        document = frontier_document(frontier)
-        return cls(frontier.table, frontier.chosen, frontier.reason, document["tail"])
-
-    @classmethod
-    def read(cls, folder: Path, problem: Problem) -> Self:
-        """Read back what ``cobic frontier --out`` wrote about the same data."""
-        try:
-            document = json.loads((folder / "frontier.json").read_text(encoding="utf-8"))
-            table = pd.read_csv(folder / "frontier.csv", float_precision="round_trip")
-            same = _same_rows(table, document)
-            chosen, reason, tail = document["chosen"], document["reason"], float(document["tail"])
-            known = document["digest"]
-        except OSError as error:
-            message = f"{folder} is not a folder of `cobic frontier --out`: cannot read {error.filename}"
-            raise InputError(message) from None
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-            message = f"{folder} is not a folder of `cobic frontier --out`: frontier.json or frontier.csv is damaged"
-            raise ModelError(message) from None
-        require(known == problem.digest, f"{folder} is not about these data: values, shape or classes differ")
-        damage = f"{folder} does not hold together:"
-        require(same, f"{damage} frontier.json and frontier.csv differ", ModelError)
-        expected, why = choose_size(table)
-        follows = chosen == expected and (chosen is None or reason == why)
-        require(follows, f"{damage} the choice of frontier.json does not follow from its errors", ModelError)
-        return cls(table, chosen, reason, tail)
+def read_frontier(folder: Path, asked: PanelProblem) -> pd.DataFrame:
+    """Read back the table that ``cobic frontier --out`` wrote, about the same data and question as a panel."""
+    try:
+        document = json.loads((folder / "frontier.json").read_text(encoding="utf-8"))
+        table = pd.read_csv(folder / "frontier.csv", float_precision="round_trip")
+        same = _same_rows(table, document)
+        chosen, reason, known = document["chosen"], document["reason"], document["digest"]
+        other = [name for name, value in _question(asked).items() if document[name] != value]
+    except OSError as error:
+        message = f"{folder} is not a folder of `cobic frontier --out`: cannot read {error.filename}"
+        raise InputError(message) from None
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        message = f"{folder} is not a folder of `cobic frontier --out`: frontier.json or frontier.csv is damaged"
+        raise ModelError(message) from None
+    require(known == asked.problem.digest, f"{folder} is not about these data: values, shape or classes differ")
+    require(not other, f"{folder} is about another question than the panel: {', '.join(other)} differ(s)")
+    damage = f"{folder} does not hold together:"
+    require(same, f"{damage} frontier.json and frontier.csv differ", ModelError)
+    expected, why = choose_size(table)
+    follows = chosen == expected and (chosen is None or reason == why)
+    require(follows, f"{damage} the choice of frontier.json does not follow from its errors", ModelError)
+    table["chosen"] = table["size"] == chosen
+    return table
 
 
 def _same_rows(table: pd.DataFrame, document: dict[str, Any]) -> bool:

@@ -67,6 +67,7 @@ class Proof:
 
     def __init__(self, problem: Problem, certificate: dict[str, Any], panel: PanelProblem | None = None) -> None:
         self._problem, self._panel = problem, panel
+        self._groups = None if panel is None or panel.groups is None else panel.groups.of
         self._multipliers = [self._read_multipliers(entries) for entries in certificate["multipliers"]]
         self._slopes = certificate["slopes"]
         numbers = all(isinstance(slope, (int, float)) and abs(slope) < 1e300 for slope in self._slopes)
@@ -183,11 +184,16 @@ class Proof:
         return [replace(state, void=state.void or inside), replace(state, void=state.void or not inside)]
 
     def _decided(self, state: _State, out: Integers | None = None, into: Integers | None = None) -> _State:
-        """The same node with some features decided."""
+        """The same node with some features decided; one that is in keeps the others of its group out."""
         decided = np.concatenate([part for part in (out, into) if part is not None])
         free = state.free[~np.isin(state.free, decided)]
         if into is None or into.size == 0:
             return replace(state, free=free)
+        if self._groups is not None:
+            taken = self._groups[np.concatenate([state.inside, into])]
+            if np.unique(taken).size < taken.size:
+                return replace(state, free=free, void=True)
+            free = free[~np.isin(self._groups[free], taken)]
         classes = self._problem.feature_classes[into]
         sums, n_in = state.sums.copy(), state.n_in.copy()
         columns = self._problem.columns(into)
@@ -210,11 +216,21 @@ class Proof:
                     fault = "the multipliers are not pairs of an index and a positive whole number"
                     raise Refuted(fault)
         by_sample = multipliers.reshape(shape)
+        if self._panel is not None and self._panel.offset:
+            self._require_balanced(by_sample)
         if not self._problem.soft:
             require(bool(multipliers.any()), "multipliers that are all zero prove nothing")
             return by_sample
         require(bool((by_sample.sum(axis=1) <= PRECISION).all()), "multipliers of a sample exceed the price")
         return by_sample * (self._problem.slack_penalty / PRECISION)
+
+    def _require_balanced(self, multipliers: Floats) -> None:
+        """Every class wins with as much as it loses with, in whole numbers: then offsets drop out of Σ λ·margin."""
+        balance, asked = [0] * self._problem.n_classes, self._problem.comparisons
+        for sample, at in np.argwhere(multipliers):
+            balance[asked.own[sample]] += int(multipliers[sample, at])
+            balance[asked.other[sample, at]] -= int(multipliers[sample, at])
+        require(not any(balance), "the multipliers are not balanced: they depend on the offsets")
 
     def _evaluated(self, index: int) -> tuple[Floats, float]:
         """Scores e_i of all features under multipliers, and a bound on the rounding error of v."""
@@ -259,7 +275,8 @@ class Proof:
         """
         if self._panel is None:
             return 0.0
-        return 2.0 * self._panel.excess(multipliers) * self._panel.largest_margin * float(multipliers.sum())
+        largest = self._panel.largest_margin + self._panel.widest_offsets
+        return 2.0 * self._panel.excess(multipliers) * largest * float(multipliers.sum())
 
     def _excludes(self, state: _State, index: int, total: int) -> bool:
         """Whether v ≤ 0 over the whole node: σ·T + Σ_r max (Q_r(n) − σ n) with the best n in each interval.
@@ -297,7 +314,7 @@ class Proof:
         pull = self._problem.comparisons.pull(self._multipliers[index])
         of, found = self._problem.feature_classes[state.free], []
         for cls in range(state.low.size):
-            ordered = np.sort(scores[state.free[of == cls]])[::-1]
+            ordered = np.sort(scores[self._leading(state.free[of == cls], scores)])[::-1]
             already = float(pull[:, cls] @ state.sums[:, cls])
             found.append(already + np.concatenate([[0.0], np.cumsum(ordered)]))
         if state.free is self._undecided:
@@ -306,14 +323,30 @@ class Proof:
             self._sums[index] = found
         return found
 
+    def _leading(self, features: Integers, scores: Floats) -> Integers:
+        """Of features of one class, those that count: the best of each group."""
+        if self._groups is None:
+            return features
+        order = np.lexsort((-scores[features], self._groups[features]))
+        of = self._groups[features[order]]
+        return features[order[np.concatenate([[True], of[1:] != of[:-1]])]] if features.size else features
+
     def _fixed(self, state: _State, index: int) -> _State:
         """Decide every feature whose other value multipliers exclude; only where the counts are settled."""
         require(state.one_count, "features are fixed where the counts are not settled")
-        free = np.bincount(self._problem.feature_classes[state.free], minlength=state.low.size)
+        free = self._available(state)
         if (state.low < state.n_in).any() or (state.low > state.n_in + free).any():
             return replace(state, void=True)  # the counts cannot be reached any more
         inside, out = self._forced(state, index)
         return self._decided(state, out=out, into=inside)
+
+    def _available(self, state: _State) -> Integers:
+        """How many features of each class may still come in."""
+        of = self._problem.feature_classes[state.free]
+        if self._groups is None:
+            return np.bincount(of, minlength=state.low.size)
+        groups = [np.unique(self._groups[state.free[of == cls]]).size for cls in range(state.low.size)]
+        return np.array(groups)
 
     def _forced(self, state: _State, index: int) -> tuple[Integers, Integers]:
         scores, error = self._evaluated(index)
@@ -324,15 +357,17 @@ class Proof:
         tops: list[tuple[Integers, Bools, Floats]] = []
         for cls, n in enumerate(state.low):
             members, left = state.free[of == cls], int(n - state.n_in[cls])
-            order = np.argsort(-scores[members], kind="stable")
-            chosen = np.zeros(members.size, dtype=np.bool_)
-            chosen[order[:left]] = True
+            leading = self._leading(members, scores)
+            leading = leading[np.argsort(-scores[leading], kind="stable")]
+            chosen = np.isin(members, leading[:left])
             already = float(pull[:, cls] @ state.sums[:, cls])
             value += (already + float(scores[members[chosen]].sum())) / int(n)
             # Taking one of the chosen out lets the next one in; putting another in drives the last one out. Where there
             # is no next or last one, the count leaves no choice.
-            first_out = scores[members[order[left]]] if left < members.size else -np.inf
-            last_in = scores[members[order[left - 1]]] if left > 0 else np.inf
+            first_out = np.full(members.size, scores[leading[left]] if left < leading.size else -np.inf)
+            last_in = np.full(members.size, scores[leading[left - 1]] if left > 0 else np.inf)
+            if self._groups is not None:
+                self._within_groups(members, scores, chosen, first_out, last_in)
             loss = np.where(chosen, scores[members] - first_out, last_in - scores[members]) / int(n)
             tops.append((members, chosen, loss))
         inside, out = [], []
@@ -342,10 +377,22 @@ class Proof:
             out.append(members[forced & ~chosen])
         return np.concatenate(inside), np.concatenate(out)
 
+    def _within_groups(
+        self, members: Integers, scores: Floats, chosen: Bools, first_out: Floats, last_in: Floats
+    ) -> None:
+        """Another of its group may take the place of a chosen feature; if it is put in, that one goes."""
+        assert self._groups is not None
+        for place in np.flatnonzero(chosen):
+            mates = np.flatnonzero(self._groups[members] == self._groups[members[place]])
+            last_in[mates] = scores[members[place]]
+            others = scores[members[mates[mates != place]]]
+            first_out[place] = max(first_out[place], others.max(initial=-np.inf))
+
     def _require_all_below(self, state: _State) -> None:
         """At most two features are missing: no panel that has them has a worst margin above the bound."""
         problem, panel = self._problem, self._panel
-        require(panel is not None and panel.caps is None, "only panels by their worst margin are looked at one by one")
+        plain = panel is not None and panel.caps is None and not panel.offset
+        require(plain, "only panels by their worst margin, without offsets, are looked at one by one")
         missing = state.low - state.n_in
         if state.void or state.empty or (missing < 0).any():
             return
@@ -367,12 +414,16 @@ class Proof:
                 asked = problem.comparisons
                 for compared, factor in zip(asked.other[sample], asked.factor[sample], strict=True):
                     np.minimum(worst, means[own] - factor * means[compared], out=worst)
+            if self._groups is not None and wanted.size == 2:
+                others = state.free[of == last][-among.shape[1] :] if among.shape[1] else state.free[:0]
+                worst[self._groups[others] == self._groups[state.free[of == first][place]]] = -np.inf
             require(bool((worst <= limit).all()), "a panel among all that are looked at exceeds the bound")
 
     def _require_inconsistent(self, state: _State) -> None:
         """The counts leave one selection; it is not consistent in exact arithmetic, or its objective is in bounds."""
         if state.void or state.empty:
             return
+        require(self._panel is None or not self._panel.offset, "with offsets a single panel takes multipliers, too")
         support = np.zeros(self._problem.n_features, dtype=np.bool_)
         support[state.inside] = True
         of = self._problem.feature_classes[state.free]

@@ -77,9 +77,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    words = sys.argv[1:] if argv is None else argv
+    words = list(sys.argv[1:] if argv is None else argv)
     asked = next((word for word in words if not word.startswith("-")), "")
-    arguments = build_parser(asked).parse_args(argv)
+    arguments = build_parser(asked).parse_args(words, argparse.Namespace(words=words))
     try:
         return arguments.run(arguments) or 0
     except InputError as error:
