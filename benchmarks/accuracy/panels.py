@@ -6,7 +6,6 @@ changes nothing.
 """
 
 import importlib
-import inspect
 import time
 from functools import partial
 from typing import Any
@@ -27,7 +26,6 @@ EVEN_SECONDS = 0.5
 TARGET_GAP = 0.05
 MOST_COMPARISONS = 2000  # samples times other classes: with 5000 one linear program takes ten seconds and more
 FRACTIONS = (0.0, 0.1, 0.25)  # of the largest feasible margin of the training part, for the largest selection
-HAS_OFFSET = "offset" in inspect.signature(cobic.panel).parameters
 _MODULE = importlib.import_module("cobic.analyses.panel")
 
 
@@ -108,20 +106,17 @@ EVEN = _panel("panel, even", even=True)
 TOTAL = _panel("panel", SIZES)
 TOTAL_TUNED = _panel("panel", (CHOSEN,))
 LARGEST = Method("largest selection", _largest, (ALL,), _many_features)
-_OFFSETS: dict[str, dict[str, Any]] = {
-    "offset": {"offset": True},
-    "offset, balanced": {"offset": True, "weights": "balanced"},
-    "offset, standardised": {"offset": True, "values": "standardised"},
-}
 _CHOICES: dict[str, dict[str, Any]] = {
-    "tail 0": {"tail": 0.0},
-    "tail 0.1": {"tail": 0.1},
-    "tail 1": {"tail": 1.0},
-    "balanced": {"weights": "balanced"},
-    "standardised": {"values": "standardised"},
-    **(_OFFSETS if HAS_OFFSET else {}),
+    "even, offset": {"even": True, "offset": True},
+    "offset": {"offset": True},
+    "even, tail 0": {"even": True, "tail": 0.0},
+    "even, tail 0.1": {"even": True, "tail": 0.1},
+    "even, tail 1": {"even": True, "tail": 1.0},
+    "even, balanced": {"even": True, "weights": "balanced"},
+    "even, standardised": {"even": True, "values": "standardised"},
+    "even, standardised, offset": {"even": True, "values": "standardised", "offset": True},
 }
 VARIANTS = [
-    *(_panel(f"panel, even, {name}", VARIED, even=True, **choices) for name, choices in _CHOICES.items()),
+    *(_panel(f"panel, {name}", VARIED, **choices) for name, choices in _CHOICES.items()),
     Method("panel, even, raw values", by_size(partial(fitted, even=True, values="raw")), VARIED, _intensities),
 ]

@@ -91,7 +91,7 @@ def _order(found: list[Line]) -> list[str]:
 
 def is_variant(line: Line) -> bool:
     """Whether a line is one of a variant of panels."""
-    return line["method"].startswith("panel, even,")
+    return line["method"].startswith("panel") and line["method"] not in ("panel", "panel, even")
 
 
 def at_best(found: list[Line]) -> Rows:
