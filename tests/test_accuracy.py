@@ -191,6 +191,8 @@ def test_tables_by_hand():
         ("b", "1.8", "4.2"),
     ]
     assert list(rows[0].values())[-1] == 2
+    (row,) = tables.against(list(found.values()), "b")
+    assert list(row.values()) == ["a", 2, "-4.2", 0, 1, 1]  # 8.3 points behind on 30 samples, where 5.0 are by chance
 
 
 def test_the_quick_comparison_has_a_line_per_method_and_size():

@@ -14,6 +14,7 @@ from benchmarks.accuracy.data import EXPRESSION
 from benchmarks.accuracy.protocol import ALL, CHOSEN, FOLDS, SIZES
 from cobic.analyses.stability import nogueira
 
+OURS = "panel, even"
 Line = dict[str, Any]
 Rows = list[dict[str, Any]]
 
@@ -106,7 +107,7 @@ def at_size(found: list[Line], size: int) -> Rows:
 
 
 def paired(found: list[Line]) -> Rows:
-    """Methods over the data sets that all of them answer: mean rank, points behind the best, how often near the best.
+    """Methods that answer all data sets that panels do: mean rank, points behind the best, how often near the best.
 
     Near is within one standard error of the difference over repeats, and within one that other samples would have.
     """
@@ -115,9 +116,8 @@ def paired(found: list[Line]) -> Rows:
     places: dict[str, dict[str, Line]] = defaultdict(dict)
     for line in found:
         places[line["method"]][line["data"]] = line
-    most = max(len(by_set) for by_set in places.values())
-    methods = [name for name, by_set in places.items() if len(by_set) == most]
-    sets = _order([line for name in methods for line in places[name].values()])
+    sets = _order(list(places[OURS].values() if OURS in places else found))
+    methods = [name for name, by_set in places.items() if by_set.keys() >= set(sets)]
     right, errors, samples = (
         np.array([[places[name][each][part] or 0.0 for each in sets] for name in methods])
         for part in ("right", "se", "samples")
@@ -138,6 +138,32 @@ def paired(found: list[Line]) -> Rows:
         }
         for n in np.argsort(ranks, kind="stable")
     ]
+
+
+def against(found: list[Line], ours: str = OURS) -> Rows:
+    """Panels beside each other method on the data sets that both answer; ahead or behind by more than a standard error.
+
+    The standard error is that of the better one's percentage, for so many samples.
+    """
+    mine = {line["data"]: line for line in found if line["method"] == ours}
+    rows = []
+    for other in dict.fromkeys(line["method"] for line in found if line["method"] != ours):
+        pairs = [(mine[line["data"]], line) for line in found if line["method"] == other and line["data"] in mine]
+        if not pairs:
+            continue
+        ahead = np.array([own["right"] - line["right"] for own, line in pairs])
+        best = np.array([max(own["right"], line["right"]) for own, line in pairs])
+        errors = np.sqrt(best * (100 - best) / np.array([own["samples"] for own, _ in pairs]))
+        counts = [int((ahead > errors).sum()), int((abs(ahead) <= errors).sum()), int((-ahead > errors).sum())]
+        rows.append(
+            {
+                "panels beside": other,
+                "data sets": len(pairs),
+                "points ahead, mean": f"{ahead.mean():+.1f}",
+                **dict(zip(("ahead", "level", "behind"), counts, strict=True)),
+            }
+        )
+    return rows
 
 
 def variants(found: list[Line], size: int) -> Rows:
@@ -179,10 +205,12 @@ def everything(records: list[dict[str, Any]]) -> str:
     tuned = [line for line in found if line["size"] in (CHOSEN, ALL) and not is_variant(line)]
     parts = {"Chosen size": at_best(found), "Chosen size, paired, all data": paired(tuned)}
     parts["Chosen size, paired, expression data"] = paired(of_expression(tuned))
+    parts["Chosen size, pair by pair, expression data"] = against(of_expression(tuned))
     for size in SIZES:
         equal = [line for line in found if line["size"] == str(size) and not is_variant(line)]
         parts[f"{size} features"] = at_size(found, size)
         parts[f"{size} features, paired, expression data"] = paired(of_expression(equal))
+        parts[f"{size} features, pair by pair, expression data"] = against(of_expression(equal))
         parts[f"{size} features, stability"] = stability(found, str(size))
     parts["Stability at the chosen size"] = stability(found, CHOSEN)
     for size in (10, 50):
