@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import cobic
 from benchmarks.accuracy.data import Data, Fold, Labels
-from benchmarks.accuracy.protocol import ALL, CHOSEN, INNER_FOLDS, SIZES, Answer, Fit, Method, Size, by_size
+from benchmarks.accuracy.protocol import ALL, CHOSEN, INNER_FOLDS, LEAST, SIZES, Answer, Fit, Method, Size, by_size
 from cobic.certified.margins import largest_margin
 from cobic.search.budget import Budget
 
@@ -102,9 +102,9 @@ def _largest(fold: Fold, sizes: Any) -> dict[Size, Answer]:  # noqa: ARG001
 
 
 VARIED: tuple[Size, ...] = (10, 50)
-EVEN = _panel("panel, even", even=True)
+EVEN = _panel("panel, even", (*SIZES, CHOSEN, LEAST), even=True)
 TOTAL = _panel("panel", SIZES)
-TOTAL_TUNED = _panel("panel", (CHOSEN,))
+TOTAL_TUNED = _panel("panel", (CHOSEN, LEAST))
 LARGEST = Method("largest selection", _largest, (ALL,), _many_features)
 _CHOICES: dict[str, dict[str, Any]] = {
     "even, offset": {"even": True, "offset": True},

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from benchmarks.accuracy.data import EXPRESSION
-from benchmarks.accuracy.protocol import ALL, CHOSEN, FOLDS, SIZES
+from benchmarks.accuracy.protocol import ALL, CHOSEN, FOLDS, LEAST, SIZES
 from cobic.analyses.stability import nogueira
 
 OURS = "panel, even"
@@ -94,10 +94,16 @@ def is_variant(line: Line) -> bool:
     return line["method"].startswith("panel") and line["method"] not in ("panel", "panel, even")
 
 
+def tuned(found: list[Line]) -> list[Line]:
+    """The lines of sizes that are chosen, and of all features; panels chosen by the least error under a name of own."""
+    rules = {CHOSEN: "", ALL: "", LEAST: ", least error"}
+    mine = [line for line in found if line["size"] in rules and not is_variant(line)]
+    return [{**line, "method": line["method"] + rules[line["size"]]} for line in mine]
+
+
 def at_best(found: list[Line]) -> Rows:
     """Percent right at the size that each method chooses, or with all features."""
-    best = [line for line in found if line["size"] in (CHOSEN, ALL) and not is_variant(line)]
-    return _wide(best, _said, lambda line: line["method"])
+    return _wide(tuned(found), _said, lambda line: line["method"])
 
 
 def at_size(found: list[Line], size: int) -> Rows:
@@ -202,10 +208,11 @@ def of_expression(found: list[Line]) -> list[Line]:
 def everything(records: list[dict[str, Any]]) -> str:
     """All tables as text."""
     found = lines(records)
-    tuned = [line for line in found if line["size"] in (CHOSEN, ALL) and not is_variant(line)]
-    parts = {"Chosen size": at_best(found), "Chosen size, paired, all data": paired(tuned)}
-    parts["Chosen size, paired, expression data"] = paired(of_expression(tuned))
-    parts["Chosen size, pair by pair, expression data"] = against(of_expression(tuned))
+    chosen = tuned(found)
+    parts = {"Chosen size": at_best(found), "Chosen size, paired, all data": paired(chosen)}
+    parts["Chosen size, paired, expression data"] = paired(of_expression(chosen))
+    parts["Chosen size, pair by pair, expression data"] = against(of_expression(chosen))
+    parts["Least error, pair by pair, expression data"] = against(of_expression(chosen), f"{OURS}, least error")
     for size in SIZES:
         equal = [line for line in found if line["size"] == str(size) and not is_variant(line)]
         parts[f"{size} features"] = at_size(found, size)
@@ -213,6 +220,7 @@ def everything(records: list[dict[str, Any]]) -> str:
         parts[f"{size} features, pair by pair, expression data"] = against(of_expression(equal))
         parts[f"{size} features, stability"] = stability(found, str(size))
     parts["Stability at the chosen size"] = stability(found, CHOSEN)
+    parts["Stability at the size of least error"] = stability(found, LEAST)
     for size in (10, 50):
         parts[f"Variants, {size} features"] = variants(found, size)
         of_variants = [line for line in found if line["size"] == str(size) and is_variant(line)]
