@@ -20,16 +20,18 @@ class PanelSwaps:
     def __init__(self, arena: Arena, places: Integers) -> None:
         self._panel, self.places = arena.panel, places
         self._effects, self._base = arena.effects(places), arena.base_margins
-        self._shift = np.zeros_like(self._base)  # by the offsets, fitted after each exchange
+        self._fits = arena.panel.offset and arena.counts.size > 2  # offsets; those of two classes take no fitting
+        self._offsets, self._shift = np.zeros(arena.counts.size), np.zeros_like(self._base)
         self._groups = None if arena.groups is None else arena.groups[places]
         self._of_class = [np.flatnonzero(arena.classes[places] == cls) for cls in range(arena.counts.size)]
 
     def tail_margin(self, chosen: Bools) -> float:
-        """Tail margin of the panel that holds some of the places."""
-        if self._panel.offset:
-            margins = self._base + self._effects[chosen].sum(axis=0)
-            self._shift = self._panel.shift(fitted_offsets(self._panel, margins))
-        return float(self._panel.tail_of(self._margins(chosen).min(axis=-1)))
+        """Tail margin of the panel that holds some of the places; offsets are fitted to it."""
+        if self._fits:
+            plain = self._margins(chosen) - self._shift
+            self._offsets = fitted_offsets(self._panel, plain, self._offsets)
+            self._shift = self._panel.shift(self._offsets)
+        return float(refitted_tail(self._panel, self._margins(chosen).min(axis=-1)))
 
     def _margins(self, chosen: Bools) -> Floats:
         margins: Floats = self._base + self._shift + self._effects[chosen].sum(axis=0)
@@ -47,9 +49,13 @@ class PanelSwaps:
             values = refitted_tail(self._panel, margins.min(axis=-1))
             best = int(values.argmax())
             if values[best] <= value + least:
-                return chosen, value
+                fitted = self.tail_margin(chosen)  # exchanges were judged at the same offsets
+                if fitted <= value + least:
+                    return chosen, value
+                value = fitted
+                continue
             chosen[out[best]], chosen[into[best]] = False, True
-            value = self.tail_margin(chosen)
+            value = float(values[best])
 
     def _allowed(self, chosen: Bools, out: Integers, into: Integers) -> Bools:
         """Which exchanges leave no more than one feature of each group."""
