@@ -1,8 +1,7 @@
 """A panel in words: the question, the answer in one sentence, what it means, and two lines for the command line."""
 
-import numpy as np
-
 from cobic.answer.panel import Panel
+from cobic.answer.words import with_fold
 from cobic.problem import Problem
 from cobic.search.result import Status
 
@@ -37,6 +36,7 @@ def panel_explanation(panel: Panel) -> str:
     other = "those of any other class" if problem.n_classes > 2 else "those of the other class"
     times = f"{problem.beta.max():.4g} times " if (problem.beta > 1).any() else ""
     own = "the features of the sample's own class are"
+    other += ", offsets included" if panel.offsets is not None else ""
     worst = f"{_higher(problem, panel.worst_margin)} than {times}{other}"
     if not tail:
         return f"In the worst of the {problem.n_samples} samples, {own} on average {worst}. {read_back(panel)}"
@@ -84,14 +84,3 @@ def offset_words(panel: Panel) -> str:
         return ""
     added = (f"{offset:.4g} to {cls}" for cls, offset in zip(panel.classes[1:], panel.offsets[1:], strict=True))
     return f"Added to the means: {', '.join(added)}."
-
-
-def is_fold(problem: Problem) -> bool:
-    """Whether differences are logarithms of factors to base 2."""
-    return problem.transformation is not None and problem.transformation.name == "log2"
-
-
-def with_fold(problem: Problem, difference: float) -> str:
-    """A difference and, where values are logarithms, the factor that it is."""
-    factor = f" (a factor of {np.exp2(difference):.3g})" if is_fold(problem) else ""
-    return f"{difference:.4g}{factor}".replace("-", "−", 1)

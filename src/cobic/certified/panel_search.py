@@ -276,7 +276,8 @@ class PanelSearch:
         assert arena is not None
         assert values is not None
         missing = arena.missing(values)
-        if self._panel.caps is not None or self._panel.offset or (missing < 0).any() or missing.sum() != 2:
+        many = self._panel.offset and missing.size > 2
+        if self._panel.caps is not None or many or (missing < 0).any() or missing.sum() != 2:
             return False
         first, second = (np.flatnonzero((values == FREE) & (arena.classes == cls)) for cls in places_of(missing))
         cells = first.size * second.size * self._problem.comparisons.other.size

@@ -6,7 +6,7 @@ import numpy as np
 
 from cobic.answer.model import Model
 from cobic.answer.tables import provenance, violation_table
-from cobic.answer.words import answer_sentence, proven_line, violations_phrase, why_none_exists
+from cobic.answer.words import answer_sentence, proven_line, violations_phrase, why_none_exists, with_fold
 from cobic.report import figures, parts
 from cobic.report.parts import Page, one_or_many, packed, sentence, short
 from cobic.report.story import Story
@@ -58,7 +58,7 @@ def _explanation(story: Story) -> str:
         return sentence(result.reason)
     return (
         f"The class of each of the {problem.n_samples} samples can be read back from the kept features; "
-        f"the smallest margin is {short(result.worst_margin)}."
+        f"the smallest margin is {with_fold(problem, result.worst_margin)}."
     )
 
 
@@ -81,6 +81,7 @@ def _run(story: Story) -> list[tuple[str, str]]:
     rows = {
         "Data": parts.data_words(story.source, problem),
         "Digest": f"SHA-256 {document['digest']['sha256']}",
+        "Values": "" if problem.transformation is None else problem.transformation.words,
         "Margins": f"α {one_or_many(problem.alpha)}, β {one_or_many(problem.beta)}",
         "Rules": "; ".join(rules),
         "Method": how + (f", stopped by {result.stopped_by}" if result.stopped_by else ""),

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from cobic.answer.panel_words import (
-    is_fold,
     margin_name,
+    offset_words,
     panel_explanation,
     panel_question,
     panel_sentence,
-    with_fold,
 )
 from cobic.answer.tables import provenance
+from cobic.answer.words import is_fold, with_fold
 from cobic.report import figures, parts
 from cobic.report.parts import Page, one_or_many, packed, short
 from cobic.report.story import PanelStory
@@ -56,9 +56,11 @@ def _run(story: PanelStory) -> list[tuple[str, str]]:
     panel, problem, asked = story.panel, story.problem, story.panel.problem
     document = provenance(problem)
     rules = [f"β {one_or_many(problem.beta)}", f"ties: {problem.ties} ({problem.n_ties} features)"]
+    rules += ["offsets"] if asked.offset else []
     further = {
         "features required": int(problem.required.sum()),
         "features excluded": problem.n_features - problem.n_selectable,
+        "groups, of which at most one feature is chosen": 0 if asked.groups is None else len(asked.groups.members),
     }
     rules += [f"{count} {what}" for what, count in further.items() if count]
     stopped = f", stopped by {panel.stopped_by}" if panel.stopped_by else ""
@@ -67,7 +69,9 @@ def _run(story: PanelStory) -> list[tuple[str, str]]:
         "Digest": f"SHA-256 {document['digest']['sha256']}",
         "Command": story.command,
         "Panel": f"{asked.sizes} features, tail {asked.tail:g}, weights: {asked.weights_name or 'given'}",
+        "Values": "" if problem.transformation is None else problem.transformation.words,
         "Rules": "; ".join(rules),
+        "Offsets": offset_words(panel),
         "Status": f"{panel.status}, {panel.seconds:.2f} s{stopped}",
         "Proof": parts.proof_words(story.checked),
         "Time": ", ".join(f"{step} {value:.2f} s" for step, value in (story.timings or {}).items()),
@@ -119,7 +123,8 @@ def _strips(story: PanelStory, page: Page) -> None:
 def _margins(story: PanelStory, page: Page) -> None:
     panel, problem = story.panel, story.problem
     view = tail_view(panel)
-    page.words["margin_rule"] = parts.margin_rule(problem, "features of the panel")
+    rule = parts.margin_rule(problem, "features of the panel")
+    page.words["margin_rule"] = f"{rule} {offset_words(panel)}".rstrip()
     page.words["tail_words"] = _tail_words(story)
     margins, read_as = panel.margins, panel.read_as
     wrong = np.flatnonzero(margins <= 0)
@@ -154,7 +159,7 @@ def _tail_words(story: PanelStory) -> str:
 
 def _course(story: PanelStory, page: Page) -> None:
     panel = story.panel
-    met = f"A gap of {100 * panel.gap:.2g} % is left." if story.has_panel else "Nothing was found."
+    met = f"A gap of {100 * panel.gap:.2g}\u00a0% is left." if story.has_panel else "Nothing was found."
     if panel.status == Status.OPTIMAL:
         met = "They met: no panel of that size is better than what was found."
     what = margin_name(panel)

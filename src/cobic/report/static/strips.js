@@ -114,6 +114,7 @@ cobic.strips = ({ byId, data, unpack, short, say, classOf, means }) => {
   }
 
   const all = strips.features.map((_, place) => new Strip(place)), of = new Map(all.map((each) => [each.frame, each]));
+  byId("strips").classList.toggle("many", all.length > 40);  // in a window of their own
   const inSight = new IntersectionObserver((seen) => {
     for (const { target, isIntersecting } of seen) if (isIntersecting && !of.get(target).drawn) of.get(target).draw();
   }, { rootMargin: "300px" });
