@@ -94,6 +94,20 @@ def test_more_than_there_is_takes_what_there_is():
     assert model.counts_.tolist() == [most[0], 1]
 
 
+def test_offsets_groups_and_logs_are_those_of_panel():
+    rules = {"offset": True, "groups": ["one", "one", *[None] * 22], "floor": 1.0}
+    model = PanelClassifier(size=4, tail=0.5, transformation="log2", **rules).fit(DATA.X, DATA.y)
+    found = cobic.panel(DATA.X, DATA.y, size=4, tail=0.5, transform="log2", **rules)
+    assert model.support_.tolist() == found.support.tolist()
+    assert model.margins_.tolist() == found.margins.tolist()
+    means = found.model.means(NEW.X)
+    np.testing.assert_array_equal(model.decision_function(NEW.X), means[:, 1] - means[:, 0])
+    assert model.predict(NEW.X).tolist() == found.model.predict(NEW.X).tolist()
+    np.testing.assert_array_equal(model.transform(NEW.X), NEW.X[:, found.support])  # as they are
+    with pytest.warns(UserWarning, match="all of them are taken, 23"):
+        assert PanelClassifier(size=24, tail=0.5, groups=rules["groups"]).fit(DATA.X, DATA.y).support_.sum() == 23
+
+
 def test_a_class_without_features_is_never_predicted():
     X, y = load_wine(return_X_y=True)
     weights = np.where(y == 0, 2.0, 1.0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cobic import datasets, plot
     from cobic.adata import select_adata
+    from cobic.analyses.frontier import Frontier, frontier
     from cobic.analyses.panel import panel
     from cobic.analyses.path import Path, path
     from cobic.analyses.stability import Stability, stability
@@ -41,6 +42,7 @@ __all__ = [
     "ConsistentBiclustering",
     "Dataset",
     "DownloadError",
+    "Frontier",
     "InconsistentDataWarning",
     "InputError",
     "LargeDataWarning",
@@ -63,6 +65,7 @@ __all__ = [
     "datasets",
     "estimate_memory",
     "export_model",
+    "frontier",
     "panel",
     "path",
     "plot",
@@ -79,6 +82,7 @@ __all__ = [
 
 _ROOMS = {
     "adata": "select_adata",
+    "analyses.frontier": "Frontier frontier",
     "analyses.panel": "panel",
     "analyses.path": "Path path",
     "analyses.stability": "Stability stability",

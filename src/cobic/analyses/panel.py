@@ -35,6 +35,7 @@ def panel(
     floor: float | None = None,
     time_limit: float | None = 60.0,
     target_gap: float = 0.0,
+    max_programs: int | None = None,
     seed: int = 0,
     on_progress: OnProgress | None = None,
     **choices: Any,
@@ -74,6 +75,8 @@ def panel(
         Seconds after which the best panel so far is returned; None for no limit.
     target_gap : float, default=0.0
         Share of the tail margin: the search ends as soon as no panel can be better by more.
+    max_programs : int, optional
+        The search ends after so many linear programs: unlike a time limit, at the same place on every machine.
     seed : int, default=0
         Seed of everything random, of which there is nothing at present: the same question has the same answer.
     on_progress : callable, optional
@@ -116,8 +119,10 @@ def panel(
     require(entries <= _MOST_ENTRIES, message)
     require(is_number(target_gap) and target_gap >= 0, f"target_gap is {target_gap!r}: give a number of at least 0")
     require_whole("seed", seed, 0)
+    if max_programs is not None:
+        require_whole("max_programs", max_programs, 1)
     with Budget(time_limit, on_progress, asked.total) as budget, fitting_threads(problem.matrix.shape):
-        search = PanelSearch(asked, budget, target_gap)
+        search = PanelSearch(asked, budget, target_gap, max_programs)
         search.run()
     return _answer(asked, search, budget)
 

@@ -111,11 +111,18 @@ class Arena:
         others = self.effects(second).reshape(second.size, -1)
         best, pair = -np.inf, None
         for at, effect in zip(first.tolist(), self.effects(first), strict=True):
-            worst = (others + (margins + effect).ravel()).min(axis=1)
+            worst = self._worst(others + (margins + effect).ravel())
             worst[second == at if self.groups is None else self.groups[second] == self.groups[at]] = -np.inf
             if worst.size and worst.max() > best:
                 best, pair = float(worst.max()), (at, int(second[worst.argmax()]))
         return pair
+
+    def _worst(self, margins: Floats) -> Floats:
+        """The worst of margins (…, n·c); with two classes and offsets, at the best of these."""
+        if not self.panel.offset:
+            return np.asarray(margins.min(axis=1))
+        first = self.panel.problem.labels == 0
+        return np.asarray((margins[:, first].min(axis=1) + margins[:, ~first].min(axis=1)) / 2)
 
     def relax(self, values: Values, near: Floats, level: float) -> PanelRelaxed | None:
         """Solve a node; `near` are losses, of which small ones make a feature part of the program. None: no solution.

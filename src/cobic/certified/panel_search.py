@@ -62,9 +62,12 @@ class _Case:
 class PanelSearch:
     """Brings the best panel and the proven bound together."""
 
-    def __init__(self, panel: PanelProblem, budget: Budget, target_gap: float = 0.0) -> None:
+    def __init__(
+        self, panel: PanelProblem, budget: Budget, target_gap: float = 0.0, max_programs: int | None = None
+    ) -> None:
         self._panel, self._problem, self._budget = panel, panel.problem, budget
         self._target_gap = target_gap
+        self._most_programs = np.inf if max_programs is None else max_programs
         self.incumbent = PanelIncumbent(panel, budget)
         self._proof: list[Multipliers] = []
         self._cuts: dict[int, Cut] = {}  # those of counts, which say something about boxes
@@ -90,7 +93,7 @@ class PanelSearch:
         self._offer_best(cut, counts)
         self._bound_box(self._root)
         self._push(self._root)
-        while self._heap and not self._budget.exhausted():
+        while self._heap and not self._budget.exhausted() and self._budget.lps < self._most_programs:
             self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
             if self.bound - self.incumbent.tail_margin <= self._target_gap * abs(self.incumbent.tail_margin):
                 return
@@ -273,7 +276,8 @@ class PanelSearch:
         assert arena is not None
         assert values is not None
         missing = arena.missing(values)
-        if self._panel.caps is not None or self._panel.offset or (missing < 0).any() or missing.sum() != 2:
+        many = self._panel.offset and missing.size > 2
+        if self._panel.caps is not None or many or (missing < 0).any() or missing.sum() != 2:
             return False
         first, second = (np.flatnonzero((values == FREE) & (arena.classes == cls)) for cls in places_of(missing))
         cells = first.size * second.size * self._problem.comparisons.other.size

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cobic.checker.proof import Proof, Refuted, require
+from cobic.checker.proof import Proof
+from cobic.checker.state import Refuted, require
 from cobic.checker.values import require_transformed
 from cobic.matrix import Bools
 from cobic.problem import PanelProblem, Problem

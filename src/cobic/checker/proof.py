@@ -13,53 +13,18 @@ tail margin in place of zero, and λ within the caps.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from cobic.checker.state import Refuted, State, require, within_total
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import PanelProblem, Problem
 
 PRECISION = 1 << 30  # multipliers are whole multiples of its inverse
 _EPS = float(np.finfo(np.float64).eps)
 _NUMBERS_KEPT = 1 << 22  # sums of the largest scores, of several multipliers: 32 MB
-
-
-class Refuted(Exception):
-    """Something in the certificate does not hold."""
-
-
-def require(holds: bool, fault: str) -> None:  # noqa: FBT001
-    """Go on only with what holds."""
-    if not holds:
-        raise Refuted(fault)
-
-
-@dataclass(frozen=True)
-class _State:
-    """A node of the tree: a box of counts, and which features are decided.
-
-    `inside` are the features that are in, `n_in` their numbers by class, `sums` for each sample their sums by class;
-    `free` are the features that are undecided. A node is `void` if it contradicts what is decided: nothing is left to
-    show.
-    """
-
-    low: Integers
-    high: Integers
-    free: Integers
-    inside: Integers
-    n_in: Integers
-    sums: Floats = field(repr=False)
-    void: bool = False
-
-    @property
-    def empty(self) -> bool:
-        return bool((self.low > self.high).any())
-
-    @property
-    def one_count(self) -> bool:
-        return bool((self.low == self.high).all())
 
 
 class Proof:
@@ -92,7 +57,7 @@ class Proof:
         more = int(np.floor(bound)) + 1  # a selection with fewer features has no larger objective
         left = [self._root()]
         while left:
-            state = _within_total(left.pop(), more, beyond=True)
+            state = within_total(left.pop(), more, beyond=True)
             left.extend(reversed(self._children(state, self._next_token(), 0)))
         require(next(self._tokens, None) is None, "the tree goes on after its end")
 
@@ -101,7 +66,7 @@ class Proof:
         self._level = bound
         left = [replace(self._root(), low=panel.low.astype(np.int64), high=panel.high.astype(np.int64))]
         while left:
-            state = _within_total(left.pop(), panel.total, beyond=False)
+            state = within_total(left.pop(), panel.total, beyond=False)
             left.extend(reversed(self._children(state, self._next_token(), panel.total)))
         require(next(self._tokens, None) is None, "the tree goes on after its end")
 
@@ -117,7 +82,7 @@ class Proof:
         beyond = or_more and bool(self._problem.required.any())
         left = [self._root()]
         while True:
-            state = _within_total(left.pop(), total, beyond=beyond)
+            state = within_total(left.pop(), total, beyond=beyond)
             allowed = not or_more or token[0] in ("count", "cut", "empty")
             require(allowed, "a proof for all larger totals decides on features")
             left.extend(reversed(self._children(state, token, total)))
@@ -130,12 +95,12 @@ class Proof:
         require(isinstance(token, list) and bool(token), "the tree ends too early")
         return list(token)
 
-    def _root(self) -> _State:
+    def _root(self) -> State:
         """All selections: nothing decided but the required features."""
         problem = self._problem
         k = problem.n_classes
         free = np.flatnonzero(problem.selectable)
-        root = _State(
+        root = State(
             low=np.maximum(problem.required_sizes, 1).astype(np.int64),
             high=problem.feature_class_sizes.astype(np.int64),
             free=free,
@@ -147,7 +112,7 @@ class Proof:
         self._undecided, self._sums = root.free, {}
         return root
 
-    def _children(self, state: _State, token: list[Any], total: int) -> list[_State]:
+    def _children(self, state: State, token: list[Any], total: int) -> list[State]:
         """What is left to show after a token."""
         match token:
             case ["empty"]:
@@ -175,7 +140,7 @@ class Proof:
         fault = f"the tree has a token {str(token)[:40]} that is not known"
         raise Refuted(fault)
 
-    def _both_values(self, state: _State, feature: int) -> list[_State]:
+    def _both_values(self, state: State, feature: int) -> list[State]:
         """The node with a feature out, and with it in."""
         if feature in state.free:
             return [self._decided(state, out=np.array([feature])), self._decided(state, into=np.array([feature]))]
@@ -183,7 +148,7 @@ class Proof:
         inside = feature in state.inside
         return [replace(state, void=state.void or inside), replace(state, void=state.void or not inside)]
 
-    def _decided(self, state: _State, out: Integers | None = None, into: Integers | None = None) -> _State:
+    def _decided(self, state: State, out: Integers | None = None, into: Integers | None = None) -> State:
         """The same node with some features decided; one that is in keeps the others of its group out."""
         decided = np.concatenate([part for part in (out, into) if part is not None])
         free = state.free[~np.isin(state.free, decided)]
@@ -278,7 +243,7 @@ class Proof:
         largest = self._panel.largest_margin + self._panel.widest_offsets
         return 2.0 * self._panel.excess(multipliers) * largest * float(multipliers.sum())
 
-    def _excludes(self, state: _State, index: int, total: int) -> bool:
+    def _excludes(self, state: State, index: int, total: int) -> bool:
         """Whether v ≤ 0 over the whole node: σ·T + Σ_r max (Q_r(n) − σ n) with the best n in each interval.
 
         With soft margins, whether the objective stays below its bound: the same with σ = −1 and T = 0.
@@ -303,7 +268,7 @@ class Proof:
         # σT and the σn are added and taken away again, class by class.
         return value <= -error - (2 * state.low.size + 8) * _EPS * abs(slope) * total
 
-    def _best_sums(self, state: _State, index: int) -> list[Floats]:
+    def _best_sums(self, state: State, index: int) -> list[Floats]:
         """For each class the sums of the scores of its 0, 1, 2, … best free features, added to those that are in.
 
         Many nodes have nothing decided but the counts: theirs are the same.
@@ -331,7 +296,7 @@ class Proof:
         of = self._groups[features[order]]
         return features[order[np.concatenate([[True], of[1:] != of[:-1]])]] if features.size else features
 
-    def _fixed(self, state: _State, index: int) -> _State:
+    def _fixed(self, state: State, index: int) -> State:
         """Decide every feature whose other value multipliers exclude; only where the counts are settled."""
         require(state.one_count, "features are fixed where the counts are not settled")
         free = self._available(state)
@@ -340,7 +305,7 @@ class Proof:
         inside, out = self._forced(state, index)
         return self._decided(state, out=out, into=inside)
 
-    def _available(self, state: _State) -> Integers:
+    def _available(self, state: State) -> Integers:
         """How many features of each class may still come in."""
         of = self._problem.feature_classes[state.free]
         if self._groups is None:
@@ -348,7 +313,7 @@ class Proof:
         groups = [np.unique(self._groups[state.free[of == cls]]).size for cls in range(state.low.size)]
         return np.array(groups)
 
-    def _forced(self, state: _State, index: int) -> tuple[Integers, Integers]:
+    def _forced(self, state: State, index: int) -> tuple[Integers, Integers]:
         scores, error = self._evaluated(index)
         multipliers = self._multipliers[index]
         pull = self._problem.comparisons.pull(multipliers)
@@ -388,11 +353,11 @@ class Proof:
             others = scores[members[mates[mates != place]]]
             first_out[place] = max(first_out[place], others.max(initial=-np.inf))
 
-    def _require_all_below(self, state: _State) -> None:
+    def _require_all_below(self, state: State) -> None:
         """At most two features are missing: no panel that has them has a worst margin above the bound."""
         problem, panel = self._problem, self._panel
-        plain = panel is not None and panel.caps is None and not panel.offset
-        require(plain, "only panels by their worst margin, without offsets, are looked at one by one")
+        plain = panel is not None and panel.caps is None and not (panel.offset and problem.n_classes > 2)
+        require(plain, "only panels by their worst margin, with offsets of two classes, are looked at one by one")
         missing = state.low - state.n_in
         if state.void or state.empty or (missing < 0).any():
             return
@@ -406,20 +371,22 @@ class Proof:
             sums = state.sums.copy()
             sums[:, first] += column
             among = columns[:, place + 1 :] if wanted.size == 2 and first == last else columns
-            worst = np.full(among.shape[1], np.inf)
+            by_class = np.full((problem.n_classes, among.shape[1]), np.inf)
             for sample, own in enumerate(problem.labels):
                 means = np.repeat(sums[sample][:, None], among.shape[1], axis=1)
                 means[last] += among[sample]
                 means /= state.low[:, None]
                 asked = problem.comparisons
                 for compared, factor in zip(asked.other[sample], asked.factor[sample], strict=True):
-                    np.minimum(worst, means[own] - factor * means[compared], out=worst)
+                    np.minimum(by_class[own], means[own] - factor * means[compared], out=by_class[own])
+            # The best offset makes the worst margins of two classes equal: half of their sum is what they come to.
+            worst = by_class.mean(axis=0) if panel is not None and panel.offset else by_class.min(axis=0)
             if self._groups is not None and wanted.size == 2:
                 others = state.free[of == last][-among.shape[1] :] if among.shape[1] else state.free[:0]
                 worst[self._groups[others] == self._groups[state.free[of == first][place]]] = -np.inf
             require(bool((worst <= limit).all()), "a panel among all that are looked at exceeds the bound")
 
-    def _require_inconsistent(self, state: _State) -> None:
+    def _require_inconsistent(self, state: State) -> None:
         """The counts leave one selection; it is not consistent in exact arithmetic, or its objective is in bounds."""
         if state.void or state.empty:
             return
@@ -438,12 +405,3 @@ class Proof:
         else:
             excluded = not self._problem.is_consistent(support)
         require(excluded, "a selection that is called inconsistent is not")
-
-
-def _within_total(state: _State, total: int, *, beyond: bool) -> _State:
-    """The box cut down to the counts that can be part of the total, or of a larger one."""
-    low = np.maximum(state.low, total - (state.high.sum() - state.high))
-    if beyond:
-        return replace(state, low=low)
-    high = np.minimum(state.high, total - (state.low.sum() - state.low))
-    return replace(state, low=low, high=high)

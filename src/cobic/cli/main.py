@@ -24,6 +24,7 @@ COMMANDS = {
     "inspect": "show what is understood of a file, and the command to run next",
     "select": "select features from a table",
     "panel": "choose a given number of features that separate the classes best",
+    "frontier": "panels of several sizes: margin, proof, error, which size to choose",
     "report": "show an answer as a page: heatmap, margins, table, new samples, path",
     "classify": "classify new samples by a model",
     "verify": "check a certificate against the data",

@@ -5,7 +5,9 @@ example: cobic panel leukaemia.csv --labels class --size 4 --out panel
 
 import argparse
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from cobic.analyses.panel import panel
 from cobic.answer.folder import ANSWER_FILES
@@ -16,6 +18,8 @@ from cobic.cli import common
 from cobic.cli.main import EXIT_INTERRUPTED
 from cobic.errors import InputError
 from cobic.io import read_groups
+from cobic.problem import Problem
+from cobic.problem.dataset import Dataset
 from cobic.report.page import render
 from cobic.report.story import PanelStory
 from cobic.search.budget import Stopwatch
@@ -26,6 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_table_arguments(parser)
     add = parser.add_argument_group("the panel").add_argument
     add("--size", default="20", metavar="N", help="features in all, or of each class as A=5,B=5 (default: 20)")
+    add_panel_rules(add)
+    add("--time-limit", type=float, default=60.0, metavar="SECONDS", help="default: 60; 0 for none")
+    add("--gap", type=common.share, default=0.0, metavar="SHARE", help="end when no panel can be better by more")
+    add("--seed", type=int, default=0, help="default: 0")
+    common.add_answer_arguments(parser, ", ".join(PANEL_FILES))
+
+
+def add_panel_rules(add: Callable[..., Any]) -> None:
+    """Arguments that say what is asked of a panel besides its size."""
     tail = "share of the samples whose margins count, the worst first: 0 for the worst alone, 1 for all (default: 0.3)"
     add("--tail", type=float, default=0.3, metavar="SHARE", help=tail)
     add("--weights", choices=("equal", "balanced"), default="equal", help="balanced: all classes count the same")
@@ -36,10 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--fixed-out", action="append", metavar="NAME", help="feature that must not be (repeatable)")
     groups = "table with the columns feature, group, such as probe and gene: a panel holds one of each group at most"
     add("--groups", type=Path, metavar="FILE", help=groups)
-    add("--time-limit", type=float, default=60.0, metavar="SECONDS", help="default: 60; 0 for none")
-    add("--gap", type=common.share, default=0.0, metavar="SHARE", help="end when no panel can be better by more")
-    add("--seed", type=int, default=0, help="default: 0")
-    common.add_answer_arguments(parser, ", ".join(PANEL_FILES))
+
+
+def panel_rules(arguments: argparse.Namespace, data: Dataset) -> tuple[Problem, dict[str, Any]]:
+    """The problem, and what is asked of its panels, from the arguments of :func:`add_panel_rules`."""
+    rules = {name: getattr(arguments, name) for name in ("ties", "fixed_in", "fixed_out")}
+    groups = None if arguments.groups is None else read_groups(arguments.groups, data.feature_names)
+    asked = {name: getattr(arguments, name) for name in ("tail", "weights", "offset")}
+    return data.problem(beta=arguments.beta, **rules), {**asked, "groups": groups}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -47,9 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     asked, size = common.reading(arguments), _size(arguments.size)
     watch = Stopwatch()
     data = common.read_data(asked)
-    rules = {name: getattr(arguments, name) for name in ("ties", "fixed_in", "fixed_out")}
-    problem = data.problem(beta=arguments.beta, **rules)
-    groups = None if arguments.groups is None else read_groups(arguments.groups, data.feature_names)
+    problem, rules = panel_rules(arguments, data)
     watch.lap("read")
     with common.output_folder(arguments.out, overwrite=arguments.force):
         if not arguments.json:
@@ -58,10 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             found = panel(
                 problem,
                 size=size,
-                tail=arguments.tail,
-                weights=arguments.weights,
-                offset=arguments.offset,
-                groups=groups,
+                **rules,
                 time_limit=arguments.time_limit or None,
                 target_gap=arguments.gap,
                 seed=arguments.seed,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cobic.answer.curve import Curve
 from cobic.answer.folder import read_answer
+from cobic.answer.frontier import read_frontier
 from cobic.answer.panel_folder import is_panel_folder, read_panel
 from cobic.answer.panel_words import panel_sentence
 from cobic.answer.words import answer_sentence
@@ -66,8 +67,9 @@ def _panel_page(arguments: argparse.Namespace, asked: Reading, data: Dataset) ->
     """The page of a panel, and its heading."""
     require(arguments.path is None, f"--path is for selections, and {arguments.answer} holds a panel")
     answer = read_panel(arguments.answer, data)
+    frontier = None if arguments.frontier is None else read_frontier(arguments.frontier, answer.panel.problem)
     new = _read_new(arguments, asked, answer.problem.feature_names)
-    return render(PanelStory(**vars(answer), new=new)), panel_sentence(answer.panel)
+    return render(PanelStory(**vars(answer), new=new, frontier=frontier)), panel_sentence(answer.panel)
 
 
 def _require_own_classes(arguments: argparse.Namespace, asked: Reading) -> None:

@@ -15,11 +15,11 @@ from cobic.answer.panel import Panel
 from cobic.checks import is_whole, require
 from cobic.errors import InconsistentDataWarning
 from cobic.estimator.base import ClassMeansClassifier, print_progress
-from cobic.matrix import Floats
+from cobic.matrix import Floats, TransformName
 from cobic.problem import Problem, Ties, frame_names
-from cobic.problem.panel import Size, Weights
+from cobic.problem.panel import Size, Weights, most_features
 
-_ASKED = ("beta", "ties", "fixed_in", "fixed_out", "groups")  # of the problem
+_ASKED = ("beta", "ties", "fixed_in", "fixed_out", "floor")  # of the problem
 
 
 class PanelClassifier(ClassMeansClassifier):
@@ -40,12 +40,12 @@ class PanelClassifier(ClassMeansClassifier):
     weights : {"equal", "balanced"} or array-like of shape (n_samples,), default="equal"
         What each sample counts; balanced: all classes count the same.
     offset : bool, default=False
-        Whether a constant is added to the mean of each class, fitted with the panel.
-    scale : {"log2", "log1p", "standardise"} or None, default=None
-        What is done to the values, of new samples too: the `transform` of :class:`cobic.Problem`. It has another name
-        here because `transform` is what a selector does.
-    floor : float, optional
-        With ``scale="log2"``: smaller values are raised to it first.
+        Whether a constant is added to the mean of each class, fitted with the panel: for features that are standardised
+        or on different scales. Not with `beta`.
+    transformation, floor : str or None, and float, optional
+        What becomes of the values first, in training and in new samples: ``"log2"``, ``"log1p"`` or ``"standardise"``,
+        and the smallest value under a logarithm. This is `transform` of :class:`cobic.Problem`; here that is the
+        method that reduces X to the panel, whose values it leaves as they are.
     beta : float or array-like of shape (n_samples,), default=1.0
         How often the mean of another class counts.
     ties : {"first", "exclude"}, default="first"
@@ -53,7 +53,7 @@ class PanelClassifier(ClassMeansClassifier):
     fixed_in, fixed_out : mask, names or indices of features, optional
         Features that must, or must not, be in the panel.
     groups : sequence of shape (n_features,), optional
-        A label per feature, as in :func:`cobic.panel`.
+        A label per feature, such as the gene that a probe measures: a panel holds at most one feature of each group.
     time_limit : float or None, default=10.0
         Seconds for the search; the best panel so far is used then, and after Ctrl-C.
     target_gap : float, default=0.0
@@ -124,7 +124,7 @@ class PanelClassifier(ClassMeansClassifier):
         tail: float = 0.3,
         weights: Weights = "equal",
         offset: bool = False,
-        scale: str | None = None,
+        transformation: TransformName | None = None,
         floor: float | None = None,
         beta: ArrayLike = 1.0,
         ties: Ties = "first",
@@ -140,7 +140,7 @@ class PanelClassifier(ClassMeansClassifier):
         self.tail = tail
         self.weights = weights
         self.offset = offset
-        self.scale = scale
+        self.transformation = transformation
         self.floor = floor
         self.beta = beta
         self.ties = ties
@@ -171,10 +171,7 @@ class PanelClassifier(ClassMeansClassifier):
         data, y = self._validated(X, y)
         check_classification_targets(y)
         names = getattr(self, "feature_names_in_", None)
-        asked = {name: getattr(self, name) for name in _ASKED}
-        asked |= {
-            name: value for name, value in (("transform", self.scale), ("floor", self.floor)) if value is not None
-        }
+        asked = {"transform": self.transformation, **{name: getattr(self, name) for name in _ASKED}}
         problem = Problem(data, y, feature_names=names, sample_names=sample_names, **asked)
         self.classes_ = problem.classes
         known = problem.feature_class_sizes > 0
@@ -192,17 +189,17 @@ class PanelClassifier(ClassMeansClassifier):
         if not samples.all():
             problem = problem.subset(np.flatnonzero(samples))
             weights = np.asarray(weights)[samples] if np.shape(weights) == samples.shape else weights
-        more = {"offset": True} if self.offset else {}
         found = panel(
             problem,
             size=self._attainable(problem),
             tail=self.tail,
             weights=weights,
+            offset=self.offset,
+            groups=self.groups,
             time_limit=self.time_limit,
             target_gap=self.target_gap,
             seed=self._seed(),
             on_progress=print_progress if self.verbose else None,
-            **more,
         )
         if found.stopped_by == "interrupt" and not found.support.any():
             raise KeyboardInterrupt  # there is nothing to keep
@@ -211,14 +208,15 @@ class PanelClassifier(ClassMeansClassifier):
 
     def _attainable(self, problem: Problem) -> Size:
         """The size, or as much of it as these data have features for."""
+        of_class, in_all = most_features(problem, self.groups)
         if isinstance(self.size, Mapping):
             left_out = {*map(str, self.classes_)} - {*map(str, problem.classes)}
             asked = {str(cls): count for cls, count in self.size.items() if str(cls) not in left_out}
-            most = dict(zip(map(str, problem.classes), problem.feature_class_sizes.tolist(), strict=True))
+            most = dict(zip(map(str, problem.classes), of_class.tolist(), strict=True))
             size: Any = {cls: _at_most(most.get(cls), count) for cls, count in asked.items()}
             fewer = size != asked
         else:
-            size = _at_most(problem.n_selectable, self.size)
+            size = _at_most(in_all, self.size)
             fewer = size != self.size
         if fewer:
             message = f"size is {self.size}, more features than these data have: all of them are taken, {size}"
@@ -226,7 +224,6 @@ class PanelClassifier(ClassMeansClassifier):
         return cast("Size", size)
 
     def _keep(self, problem: Problem, known: Any, found: Panel) -> None:
-        base = found.problem.problem
         self.panel_ = found
         self.model_ = found.model
         self._places = np.flatnonzero(known)
@@ -238,7 +235,7 @@ class PanelClassifier(ClassMeansClassifier):
         self.status_ = str(found.status)
         self.certificate_ = found.certificate
         self.margins_ = np.full(problem.n_samples, -np.inf)
-        self.margins_[known[problem.labels]] = base.margins(found.support)
+        self.margins_[known[problem.labels]] = found.margins
         self._keep_typical(self.margins_)
 
     def _keep_alone(self, problem: Problem, cls: int) -> None:

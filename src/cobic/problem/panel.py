@@ -227,6 +227,19 @@ def _in_order(margins: Floats, caps: Floats) -> tuple[Floats, Integers]:
     return np.clip(1.0 - (np.cumsum(caps, axis=-1) - caps), 0.0, caps), order
 
 
+def most_features(problem: Problem, groups: Sequence[Any] | None = None) -> tuple[Integers, int]:
+    """How many features of each class, (k,), and in all a panel can have at most."""
+    known = read_groups(problem, groups)
+    if known is not None:
+        problem = _without_mates(problem, known)
+        known = read_groups(problem, groups)
+    return class_sizes(problem, known), _in_all(problem, known)
+
+
+def _in_all(problem: Problem, groups: OnePerGroup | None) -> int:
+    return problem.n_selectable if groups is None else int(np.unique(groups.of[problem.selectable]).size)
+
+
 def _without_mates(problem: Problem, groups: OnePerGroup) -> Problem:
     """The problem in which a feature that is fixed in leaves the others of its group out."""
     required = np.flatnonzero(problem.required)
@@ -280,7 +293,7 @@ def _names(problem: Problem, most: Integers) -> str:
 
 def _total(panel: PanelProblem, size: Any, least: Integers, most: Integers) -> int:
     problem, groups = panel.problem, panel.groups
-    at_most = problem.n_selectable if groups is None else np.unique(groups.of[problem.selectable]).size
+    at_most = _in_all(problem, groups)
     if not is_whole(size) or not least.sum() <= size <= at_most:
         message = (
             f"size is {size!r}: give a whole number from {least.sum()} (one feature of each class, and what is fixed "
