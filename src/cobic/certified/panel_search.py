@@ -62,9 +62,12 @@ class _Case:
 class PanelSearch:
     """Brings the best panel and the proven bound together."""
 
-    def __init__(self, panel: PanelProblem, budget: Budget, target_gap: float = 0.0) -> None:
+    def __init__(
+        self, panel: PanelProblem, budget: Budget, target_gap: float = 0.0, max_programs: int | None = None
+    ) -> None:
         self._panel, self._problem, self._budget = panel, panel.problem, budget
         self._target_gap = target_gap
+        self._most_programs = np.inf if max_programs is None else max_programs
         self.incumbent = PanelIncumbent(panel, budget)
         self._proof: list[Multipliers] = []
         self._cuts: dict[int, Cut] = {}  # those of counts, which say something about boxes
@@ -90,7 +93,8 @@ class PanelSearch:
         self._offer_best(cut, counts)
         self._bound_box(self._root)
         self._push(self._root)
-        while self._heap and not self._budget.exhausted():
+        self._relaxed(counts)  # before any split: multipliers that know the samples tell which counts promise most
+        while self._heap and not self._budget.exhausted() and self._budget.lps < self._most_programs:
             self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
             if self.bound - self.incumbent.tail_margin <= self._target_gap * abs(self.incumbent.tail_margin):
                 return
@@ -356,7 +360,7 @@ class PanelSearch:
             support = arena.fixed_in.copy()
             support[arena.features[(values == IN) | (free & (missing[arena.classes] > 0))]] = True
             self.incumbent.offer(support)
-            if self._panel.offset:
+            if self._panel.offset and self._panel.admits(support):
                 self._settled = max(self._settled, case.bound)  # its tail margin takes multipliers to prove
                 return
             case.split, ceiling = Single(), self._panel.ceiling(support)

@@ -168,6 +168,12 @@ class PanelProblem:
         return float(np.maximum(share - self.caps, 0.0).sum()) + rounding
 
     @property
+    def sizes(self) -> str:
+        """The number of features for a sentence: of each class if they are given, as 5 + 5, else the total."""
+        given = (self.low == self.high).all()
+        return " + ".join(str(n) for n in self.low.tolist()) if given else str(self.total)
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """What is asked, as plain values; numbers of each class if they are given."""
         given = self.low.tolist() if (self.low == self.high).all() else None
@@ -219,6 +225,19 @@ def _in_order(margins: Floats, caps: Floats) -> tuple[Floats, Integers]:
     order = np.argsort(margins, axis=-1)
     caps = caps[order]
     return np.clip(1.0 - (np.cumsum(caps, axis=-1) - caps), 0.0, caps), order
+
+
+def most_features(problem: Problem, groups: Sequence[Any] | None = None) -> tuple[Integers, int]:
+    """How many features of each class, (k,), and in all a panel can have at most."""
+    known = read_groups(problem, groups)
+    if known is not None:
+        problem = _without_mates(problem, known)
+        known = read_groups(problem, groups)
+    return class_sizes(problem, known), _in_all(problem, known)
+
+
+def _in_all(problem: Problem, groups: OnePerGroup | None) -> int:
+    return problem.n_selectable if groups is None else int(np.unique(groups.of[problem.selectable]).size)
 
 
 def _without_mates(problem: Problem, groups: OnePerGroup) -> Problem:
@@ -274,7 +293,7 @@ def _names(problem: Problem, most: Integers) -> str:
 
 def _total(panel: PanelProblem, size: Any, least: Integers, most: Integers) -> int:
     problem, groups = panel.problem, panel.groups
-    at_most = problem.n_selectable if groups is None else np.unique(groups.of[problem.selectable]).size
+    at_most = _in_all(problem, groups)
     if not is_whole(size) or not least.sum() <= size <= at_most:
         message = (
             f"size is {size!r}: give a whole number from {least.sum()} (one feature of each class, and what is fixed "
