@@ -18,7 +18,11 @@ from cobic.problem.identity import checksum, problem_parameters
 from matrix_kinds import CSC, CSR, DASK, DENSE, KINDS
 
 STEP = 2.0**-24
-SPARSE_KINDS = {**CSR, **CSC, **{kind: make for kind, make in KINDS.items() if kind.startswith(("dask of", "coo", "csr"))}}
+SPARSE_KINDS = {
+    **CSR,
+    **CSC,
+    **{kind: make for kind, make in KINDS.items() if kind.startswith(("dask of", "coo", "csr"))},
+}
 DENSE_KINDS = {**DENSE, **{kind: make for kind, make in DASK.items() if " of " not in kind}}
 WAYS = [("log2", 20.0), ("log2", 1.0), ("log1p", None), ("log1p", 0.0), ("log1p", 3.0), ("standardise", None)]
 
@@ -179,7 +183,7 @@ def test_a_floor_hides_no_missing_value(counts, value, name, floor):
     X, y = counts
     X = np.abs(X) + 1.0
     X[3, 5] = value
-    with pytest.raises(InputError, match="value.* at sample 3, feature 5: impute it first"):
+    with pytest.raises(InputError, match=r"value.* at sample 3, feature 5: impute it first"):
         cobic.Problem(X, y, transform=name, floor=floor)
 
 
@@ -262,7 +266,7 @@ def test_without_a_transform_nothing_is_said_of_one(expression):
 
 @pytest.mark.parametrize("choices", CHOICES, ids=lambda each: each["transform"])
 def test_a_model_file_classifies_raw_new_samples_as_in_memory(expression, panels, choices, tmp_path, as_kind):
-    X, y, new = expression
+    X, _, new = expression
     panel = panels[choices["transform"]]
     model = panel.model
     model.save(tmp_path / "model.json")
@@ -375,8 +379,8 @@ def test_cross_validation_transforms_what_is_held_out_by_its_training_samples(ex
 def test_stability_goes_through_the_transform(expression):
     X, y, _ = expression
     values = cobic.Problem(X, y, transform="log2", floor=20).matrix.rows(np.arange(y.size))
-    found = cobic.stability(X, y, n_splits=3, transform="log2", floor=20)
-    np.testing.assert_array_equal(found.table, cobic.stability(values, y, n_splits=3).table)
+    found = cobic.stability(X, y, n_repeats=3, transform="log2", floor=20)
+    np.testing.assert_array_equal(found.table, cobic.stability(values, y, n_repeats=3).table)
 
 
 def test_the_estimator_takes_a_transform(expression):

@@ -1,5 +1,7 @@
 """The answer in words: one sentence for a heading, and two lines for the command line."""
 
+import math
+
 from cobic.methods import METHODS
 from cobic.problem import Problem
 from cobic.search.result import Result, Status
@@ -57,7 +59,7 @@ def found_line(problem: Problem, result: Result) -> str:
         return f"No consistent selection was found{stopped}: {result.reason}."
     return (
         f"{_kept(problem, result)}; every training sample's class can be read back from them, "
-        f"worst margin {result.worst_margin:.4g}."
+        f"worst margin {result.worst_margin:.4g}{fold_change(problem, result.worst_margin)}."
     )
 
 
@@ -91,6 +93,18 @@ def violations_phrase(problem: Problem, result: Result) -> str:
         name = sample if problem.sample_names is None else problem.sample_names[sample]
         worst = f", worst {name} by {violations[sample]:.4g}"
     return f"{int((violations > 0).sum())} of {problem.n_samples} samples violate their margin{worst}"
+
+
+def fold_change(problem: Problem, margin: float) -> str:
+    """What stands behind a margin under log2: how many times as high a sample's own class is; else nothing.
+
+    With β, or an α that the margin comes on top of, it is no such factor.
+    """
+    transform, plain = problem.transformation, not problem.alpha.any() and (problem.beta == 1).all()
+    if transform is None or transform.name != "log2" or not plain or not math.isfinite(margin):
+        return ""
+    factor = 2.0 ** min(margin, 1000.0)  # beyond there is nothing to measure, but an overflow
+    return f" ({factor:.0f}-fold)" if factor >= 100 else f" ({factor:.2g}-fold)"
 
 
 def _kept(problem: Problem, result: Result) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from cobic.analyses.panel import Panel, panel
 from cobic.answer.tables import finite
+from cobic.answer.words import fold_change
 from cobic.cli import common
 from cobic.cli.main import EXIT_INTERRUPTED
 from cobic.errors import InputError
@@ -31,14 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--time-limit", type=float, default=60.0, metavar="SECONDS", help="default: 60; 0 for none")
     add("--gap", type=common.share, default=0.0, metavar="SHARE", help="end when no panel can be better by more")
     add("--seed", type=int, default=0, help="default: 0")
+    common.add_transform_arguments(parser)
     common.add_answer_arguments(parser, ", ".join(_FILES))
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, choose, tell, write."""
     asked, size = common.reading(arguments), _size(arguments.size)
-    data = common.read_data(asked)
-    rules = {name: getattr(arguments, name) for name in ("ties", "fixed_in", "fixed_out")}
+    data = common.read_asked(arguments, asked)
+    names = ("ties", "fixed_in", "fixed_out", *common.TRANSFORM_ARGUMENTS)
+    rules = {name: getattr(arguments, name) for name in names}
     problem = data.problem(beta=arguments.beta, **rules)
     with common.output_folder(arguments.out, overwrite=arguments.force):
         if not arguments.json:
@@ -85,10 +88,13 @@ def _tell(arguments: argparse.Namespace, found: Panel) -> None:
         print("No panel was found in that time: raise --time-limit.")
         return
     common.print_table(found.table)
-    share = f"Mean of the worst {100 * found.problem.tail:g} % of margins {found.tail_margin:.4g}, worst margin"
-    wrong = int((found.problem.problem.margins(found.support) <= 0).sum())
+    base = found.problem.problem
+    tail_margin = f"{found.tail_margin:.4g}{fold_change(base, found.tail_margin)}"
+    share = f"Mean of the worst {100 * found.problem.tail:g} % of margins {tail_margin}, worst margin"
+    wrong = int((base.margins(found.support) <= 0).sum())
     read_back = f"{wrong} training sample(s) are not read back" if wrong else "every training sample is read back"
-    print(f"{share if found.problem.tail else 'Worst margin'} {found.worst_margin:.4g}: {read_back}.")
+    worst = f"{found.worst_margin:.4g}{fold_change(base, found.worst_margin)}"
+    print(f"{share if found.problem.tail else 'Worst margin'} {worst}: {read_back}.")
     better = f"no other panel of that size is better by more than {100 * found.gap:.2g} %"
     print(
         "Proven optimal: no other panel of that size is better." if found.status == "optimal" else f"Proven: {better}."

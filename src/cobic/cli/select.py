@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     asked = common.reading(arguments)
     options = {**common.solve_options(arguments), **_side_by_side(arguments)}
     watch = Stopwatch()
-    data = common.read_data(asked)
+    data = common.read_asked(arguments, asked)
     problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
     watch.lap("read")
     with common.output_folder(arguments.out, overwrite=arguments.force):

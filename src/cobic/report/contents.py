@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cobic.answer.model import Model
 from cobic.answer.tables import provenance, violation_table
-from cobic.answer.words import answer_sentence, proven_line, violations_phrase, why_none_exists
+from cobic.answer.words import answer_sentence, fold_change, proven_line, violations_phrase, why_none_exists
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
 from cobic.report import figures
@@ -93,7 +93,7 @@ def _explanation(story: Story) -> str:
         return _sentence(result.reason)
     return (
         f"The class of each of the {problem.n_samples} samples can be read back from the kept features; "
-        f"the smallest margin is {_short(result.worst_margin)}."
+        f"the smallest margin is {_short(result.worst_margin)}{fold_change(problem, result.worst_margin)}."
     )
 
 
@@ -102,6 +102,7 @@ def _run(story: Story) -> list[tuple[str, str]]:
     problem, result = story.problem, story.result
     document = provenance(problem)
     rules = [f"ties: {problem.ties} ({problem.n_ties} features)", f"β rule: {problem.beta_rule}"]
+    rules += [f"transform: {problem.transformation.words}"] if problem.transformation is not None else []
     rules += [f"slack penalty: {problem.slack_penalty:.6g} features per unit of margin"] if problem.soft else []
     further = {
         "features required": int(problem.required.sum()),
@@ -168,7 +169,7 @@ def _margins(story: Story, page: _Page) -> None:
         ]
     notes = [
         f"{story.sample_names[sample]} · {story.class_of(sample)} · margin {_short(margin)}"
-        + (" · binding" if binding else "")
+        f"{fold_change(problem, margin)}{' · binding' if binding else ''}"
         for sample, margin, binding in zip(view.samples, view.margins, view.binding, strict=True)
     ]
     page.note("margins", np.arange(len(notes), dtype=np.float64) + 0.5, notes)
