@@ -7,6 +7,7 @@ import anndata
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.preprocessing import StandardScaler
 
 import cobic
@@ -188,16 +189,8 @@ def test_a_floor_hides_no_missing_value(counts, value, name, floor):
 
 
 @pytest.fixture(scope="module")
-def expression():
-    """Raw intensities with some below zero, and new samples: features are higher, by chance, in one of two classes."""
-    rng, y = np.random.default_rng(1), np.arange(28) % 2
-    raw = rng.lognormal(5, 1, (28, 24)) * np.where(y[:, None] == np.arange(24) % 2, 3.0, 1.0) - 30
-    return raw[:16], y[:16], raw[16:]
-
-
-@pytest.fixture(scope="module")
-def panels(expression):
-    X, y, _ = expression
+def panels(intensities):
+    X, y, _ = intensities
     return {choices["transform"]: cobic.panel(X, y, size=3, **choices) for choices in CHOICES}
 
 
@@ -205,8 +198,8 @@ CHOICES = [{"transform": "log2", "floor": 20.0}, {"transform": "log1p", "floor":
 
 
 @pytest.mark.parametrize("choices", CHOICES, ids=lambda each: each["transform"])
-def test_a_transformed_problem_is_the_problem_of_the_transformed_values(expression, choices):
-    X, y, _ = expression
+def test_a_transformed_problem_is_the_problem_of_the_transformed_values(intensities, choices):
+    X, y, _ = intensities
     problem = cobic.Problem(X, y, **choices)
     plain = cobic.Problem(problem.matrix.rows(np.arange(y.size)), y)
     result, other = cobic.solve(problem), cobic.solve(plain)
@@ -215,8 +208,8 @@ def test_a_transformed_problem_is_the_problem_of_the_transformed_values(expressi
 
 
 @pytest.mark.parametrize("choices", CHOICES, ids=lambda each: each["transform"])
-def test_certificates_hold_for_their_transform_only(expression, panels, choices):
-    X, y, _ = expression
+def test_certificates_hold_for_their_transform_only(intensities, panels, choices):
+    X, y, _ = intensities
     problem = cobic.Problem(X, y, **choices)
     selection, panel = cobic.solve(problem), panels[choices["transform"]]
     for asked, certificate in ((problem, selection.certificate), (panel.problem, panel.certificate)):
@@ -232,9 +225,9 @@ def test_certificates_hold_for_their_transform_only(expression, panels, choices)
         assert not cobic.verify(PanelProblem(cobic.Problem(X, y, **other), 3), panel.certificate).ok
 
 
-def test_another_floor_does_not_prove_the_same(expression):
+def test_another_floor_does_not_prove_the_same(intensities):
     """Not even if the certificate says so: the numbers are others."""
-    X, y, _ = expression
+    X, y, _ = intensities
     certificate = cobic.panel(X, y, size=2, transform="log2", floor=500).certificate
     changed = {**certificate, "problem": {**certificate["problem"], "transform": {"name": "log2", "floor": 20.0}}}
     changed["checksum"] = checksum(changed)
@@ -244,8 +237,8 @@ def test_another_floor_does_not_prove_the_same(expression):
 
 
 @pytest.mark.parametrize("choices", CHOICES, ids=lambda each: each["transform"])
-def test_the_checker_computes_its_own_values(expression, choices):
-    X, y, _ = expression
+def test_the_checker_computes_its_own_values(intensities, choices):
+    X, y, _ = intensities
     problem = cobic.Problem(X, y, **choices)
     certificate = cobic.solve(problem).certificate
     values = problem.matrix.rows(np.arange(y.size))
@@ -256,8 +249,8 @@ def test_the_checker_computes_its_own_values(expression, choices):
     assert found.reason == f"the values are not those that {choices['transform']} makes of the data"
 
 
-def test_without_a_transform_nothing_is_said_of_one(expression):
-    X, y, _ = expression
+def test_without_a_transform_nothing_is_said_of_one(intensities):
+    X, y, _ = intensities
     problem = cobic.Problem(X, y)
     assert "transform" not in problem_parameters(problem)
     assert problem.matrix is problem.raw
@@ -265,8 +258,8 @@ def test_without_a_transform_nothing_is_said_of_one(expression):
 
 
 @pytest.mark.parametrize("choices", CHOICES, ids=lambda each: each["transform"])
-def test_a_model_file_classifies_raw_new_samples_as_in_memory(expression, panels, choices, tmp_path, as_kind):
-    X, _, new = expression
+def test_a_model_file_classifies_raw_new_samples_as_in_memory(intensities, panels, choices, tmp_path, as_kind):
+    X, _, new = intensities
     panel = panels[choices["transform"]]
     model = panel.model
     model.save(tmp_path / "model.json")
@@ -285,8 +278,8 @@ def test_a_model_file_classifies_raw_new_samples_as_in_memory(expression, panels
     np.testing.assert_allclose(again.means(narrow), means, rtol=1e-4, atol=1e-4)
 
 
-def test_only_selected_features_of_new_samples_need_a_logarithm(expression):
-    X, y, new = expression
+def test_only_selected_features_of_new_samples_need_a_logarithm(intensities):
+    X, y, new = intensities
     model = cobic.panel(np.abs(X) + 1, y, size=3, transform="log2").model
     chosen, new = np.flatnonzero(model.support), np.abs(new) + 1
     expected = model.means(new)
@@ -298,8 +291,8 @@ def test_only_selected_features_of_new_samples_need_a_logarithm(expression):
         model.predict(new)
 
 
-def test_models_without_a_transform_are_what_they_were(expression, tmp_path):
-    X, y, _ = expression
+def test_models_without_a_transform_are_what_they_were(intensities, tmp_path):
+    X, y, _ = intensities
     model = cobic.panel(X, y, size=3).model
     document = json.loads(model.to_json())
     assert document["version"] == 1
@@ -330,8 +323,8 @@ def test_a_transform_that_a_model_file_spoils(panels, tmp_path, change, words):
     assert words in str(error.value)
 
 
-def test_selected_features_in_any_order_keep_their_scales(expression, panels, tmp_path):
-    new, model = expression[2], panels["standardise"].model
+def test_selected_features_in_any_order_keep_their_scales(intensities, panels, tmp_path):
+    new, model = intensities[2], panels["standardise"].model
     document = json.loads(model.to_json())
     document["selected"].reverse()
     for part in ("centre", "scale"):
@@ -341,33 +334,31 @@ def test_selected_features_in_any_order_keep_their_scales(expression, panels, tm
 
 
 @pytest.mark.parametrize("choices", CHOICES, ids=lambda each: each["transform"])
-def test_the_order_of_the_columns_does_not_matter(expression, panels, choices):
-    X, y, _ = expression
+def test_the_order_of_the_columns_does_not_matter(intensities, panels, choices):
+    X, y, _ = intensities
     order = np.random.default_rng(0).permutation(X.shape[1])
     panel, other = panels[choices["transform"]], cobic.panel(X[:, order], y, size=3, **choices)
     np.testing.assert_array_equal(panel.support[order], other.support)
     assert panel.bound == pytest.approx(other.bound, rel=1e-9)
 
 
-def test_a_subset_standardises_anew(expression):
-    X, y, _ = expression
+def test_a_subset_standardises_anew(intensities):
+    X, y, _ = intensities
     part = cobic.Problem(X, y, transform="standardise").subset(np.arange(3, 14))
     expected = by_hand(X[3:14], "standardise", None)
     np.testing.assert_allclose(part.matrix.rows(np.arange(11)), expected, rtol=1e-6, atol=1e-6)
     assert cobic.Problem(X, y, transform="log2", floor=20).subset(np.arange(3, 14)).transformation.floor == 20
 
 
-def test_panels_take_a_transform_or_a_problem_not_both(expression):
-    X, y, _ = expression
+def test_panels_take_a_transform_or_a_problem_not_both(intensities):
+    X, y, _ = intensities
     with pytest.raises(InputError, match="a Problem is given, and transform, floor beside it"):
         cobic.panel(cobic.Problem(X, y), size=3, transform="log2", floor=20)
 
 
-def test_cross_validation_transforms_what_is_held_out_by_its_training_samples(expression):
+def test_cross_validation_transforms_what_is_held_out_by_its_training_samples(intensities):
     """The same errors as with an estimator in scikit-learn's hands, which sees nothing of what is held out."""
-    from sklearn.model_selection import StratifiedKFold, cross_val_score
-
-    X, y, _ = expression
+    X, y, _ = intensities
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     for choices in ({"transform": "standardise"}, {"transform": "log2", "floor": 20.0}):
         path = cobic.path(X, y, alphas=[0.0], cv=folds, **choices)
@@ -376,15 +367,15 @@ def test_cross_validation_transforms_what_is_held_out_by_its_training_samples(ex
         assert path.table["cv_error"][0] == pytest.approx(1 - scores.mean())
 
 
-def test_stability_goes_through_the_transform(expression):
-    X, y, _ = expression
+def test_stability_goes_through_the_transform(intensities):
+    X, y, _ = intensities
     values = cobic.Problem(X, y, transform="log2", floor=20).matrix.rows(np.arange(y.size))
     found = cobic.stability(X, y, n_repeats=3, transform="log2", floor=20)
     np.testing.assert_array_equal(found.table, cobic.stability(values, y, n_repeats=3).table)
 
 
-def test_the_estimator_takes_a_transform(expression):
-    X, y, new = expression
+def test_the_estimator_takes_a_transform(intensities):
+    X, y, new = intensities
     model = cobic.ConsistentBiclustering(transformation="log2", floor=20.0).fit(X, y)
     problem = cobic.Problem(X, y, transform="log2", floor=20)
     result = cobic.solve(problem)
@@ -393,8 +384,8 @@ def test_the_estimator_takes_a_transform(expression):
     np.testing.assert_array_equal(model.transform(X), X[:, model.support_])  # raw: a step of a pipeline selects
 
 
-def test_an_anndata_object_takes_a_transform(expression):
-    X, y = sp.csr_matrix(np.maximum(expression[0], 0)), expression[1]
+def test_an_anndata_object_takes_a_transform(intensities):
+    X, y = sp.csr_matrix(np.maximum(intensities[0], 0)), intensities[1]
     adata = anndata.AnnData(X)
     adata.obs["type"] = y
     cobic.select_adata(adata, "type", ranking=False, transform="log1p")
