@@ -36,7 +36,7 @@ def test_the_command_line(intensities, table, capsys):
     assert main(["select", str(table), *log, "--out", str(folder)]) == 0
     told = capsys.readouterr()
     assert re.search(r"worst margin [\d.]+ \([\d.]+-fold\)", told.out)
-    assert "consider" not in told.err
+    assert "consider" not in told.out
     assert main(["verify", str(folder / "certificate.json"), str(table), "--labels", "type"]) == 0
     assert "log2 with floor 20" in capsys.readouterr().out
     assert main(["report", str(folder), str(table), "--labels", "type", "--force"]) == 0
@@ -136,7 +136,7 @@ def test_advice_on_the_command_line(table, capsys):
     for command in ("select", "panel --size 2"):
         name, *more = command.split()
         assert main([name, str(table), "--labels", "type", *more]) == 0
-        assert re.search(f"^cobic: {line}$", capsys.readouterr().err, re.M)
+        assert re.search(f"^{line.replace('these', 'These')}\\.$", capsys.readouterr().out, re.M)
     assert main(["inspect", str(table), "--labels", "type"]) == 0
     assert re.search(f"^advice +{line}$", capsys.readouterr().out, re.M)
     assert main(["inspect", str(table), "--labels", "type", "--json"]) == 0

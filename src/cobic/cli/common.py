@@ -21,7 +21,7 @@ from cobic.errors import InputError
 from cobic.io import read, read_groups, write_folder
 from cobic.io.files import prepare_folder
 from cobic.io.raw import Reading
-from cobic.matrix import TRANSFORMS, as_matrix
+from cobic.matrix import TRANSFORMS
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.methods.memory import require_room
 from cobic.problem import Problem
@@ -177,7 +177,7 @@ def repeated(arguments: argparse.Namespace, run: Callable[..., T], what: str, **
     if arguments.top is not None:
         require_whole("--top", arguments.top, 1)
     options = solve_options(arguments)
-    data = read_asked(arguments, asked)
+    data = read_data(asked, transformed=arguments.transform is not None)
     with resumable_folder(arguments) as steps:
         with cluster(arguments.cluster), live_progress(what) as on_progress:
             found = run(
@@ -218,15 +218,6 @@ def read_data(asked: Reading, features: tuple[str, ...] | None = None, *, transf
     return read.read_data(asked, features)
 
 
-def read_asked(arguments: argparse.Namespace, asked: Reading) -> Dataset:
-    """Read a file from which features are to be selected; say which transform suits it, if none is asked for."""
-    data = read_data(asked, transformed=arguments.transform is not None)
-    advice = transform_advice(as_matrix(data.X)) if arguments.transform is None else ""
-    if advice:
-        print(f"cobic: {advice}", file=sys.stderr)
-    return data
-
-
 def tell_memory(asked: Reading, *, solving: bool, transformed: bool = False) -> None:
     """Refuse a file that will not fit into memory before it is read, and say what a large one takes."""
     how = {"backed": True, "on_disk": asked.backed, "transformed": transformed}
@@ -235,8 +226,13 @@ def tell_memory(asked: Reading, *, solving: bool, transformed: bool = False) -> 
         print(f"cobic: {estimate}", file=sys.stderr)
 
 
-def read_line(data: Dataset) -> str:
-    """What was read, in a line for a person, and one more if something was set aside."""
+def read_line(data: Dataset, problem: Problem) -> str:
+    """What was read, in a line for a person, one more if something was set aside, and one if a transform suits it."""
+    advice = transform_advice(problem.raw) if problem.transformation is None else ""
+    return _read_line(data) + (f"\n{advice[:1].upper()}{advice[1:]}." if advice else "")
+
+
+def _read_line(data: Dataset) -> str:
     classes = ", ".join(f"{cls}: {size}" for cls, size in data.class_sizes.items())
     n_samples, n_features = data.X.shape
     line = f"Read {n_samples} samples × {n_features} features, {data.layout}; classes {classes}."

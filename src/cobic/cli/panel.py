@@ -39,13 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, choose, tell, write."""
     asked, size = common.reading(arguments), _size(arguments.size)
-    data = common.read_asked(arguments, asked)
+    data = common.read_data(asked, transformed=arguments.transform is not None)
     names = ("ties", "fixed_in", "fixed_out", *common.TRANSFORM_ARGUMENTS)
     rules = {name: getattr(arguments, name) for name in names}
     problem = data.problem(beta=arguments.beta, **rules)
     with common.output_folder(arguments.out, overwrite=arguments.force):
         if not arguments.json:
-            print(common.read_line(data))
+            print(common.read_line(data, problem))
         with common.live_progress("choosing") as on_progress:
             found = panel(
                 problem,

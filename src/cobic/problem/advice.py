@@ -7,7 +7,7 @@ from cobic.matrix import Floats, Matrix, SparseMatrix
 _CELLS = 1 << 20  # values that are looked at, of samples across the table: a second on disk
 LOGGED = 40.0  # the logarithm to base 2 of the largest measurement of any instrument is below
 _SKEW = 2.0  # how much farther the upper twentieth is from the median than the lower: 1 for log data, 3 to 8 measured
-_TWENTIETH = 0.05
+_TWENTIETH = 0.05  # far enough out to tell skew, and there are values enough beyond
 
 
 def transform_advice(matrix: Matrix) -> str:
