@@ -25,6 +25,7 @@ from benchmarks import (
     few_features,
     label_errors,
     memory,
+    panel_exactness,
     path,
     quality,
     reading,
@@ -42,6 +43,7 @@ SEED = 0
 BY_NAME_ONLY = (
     "accuracy",
     "scale",
+    "panel-exactness",
     "real-columns",
     "same-answers",
     "on-disk",
@@ -73,6 +75,7 @@ class Suite:
 SUITES = {
     "quality": Suite(quality.run, quality.table, quality.plot),
     "exactness": Suite(exactness.run, exactness.table, exactness.plot),
+    "panel-exactness": Suite(panel_exactness.run),
     "speed": Suite(speed.run, None, speed.plot),
     "alternatives": Suite(alternatives.run, None, alternatives.plot),
     "path": Suite(path.run),

@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.preprocessing import StandardScaler
 
 import cobic
-from cobic.answer.words import fold_change
+from cobic.answer.words import margin_words
 from cobic.cli.main import main
 from cobic.matrix import as_matrix
 from cobic.methods.memory import estimate_memory
@@ -40,7 +40,7 @@ def test_the_command_line(intensities, table, capsys):
     assert main(["verify", str(folder / "certificate.json"), str(table), "--labels", "type"]) == 0
     assert "log2 with floor 20" in capsys.readouterr().out
     assert main(["report", str(folder), str(table), "--labels", "type", "--force"]) == 0
-    assert "transform: log2 with floor 20" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "log2 with floor 20" in (folder / "report.html").read_text(encoding="utf-8")
     capsys.readouterr()
     assert main(["classify", str(folder / "model.json"), str(table.parent / "new.csv"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["samples"]
@@ -53,7 +53,7 @@ def test_the_command_line(intensities, table, capsys):
 def test_the_panel_of_the_command_line(table, capsys):
     folder, log = table.parent / "panel", ["--labels", "type", "--transform", "log2", "--floor", "20"]
     assert main(["panel", str(table), *log, "--size", "2", "--out", str(folder)]) == 0
-    assert re.search(r"margins [\d.]+ \([\d.]+-fold\), worst margin -?[\d.]+ \([\d.]+-fold\)", capsys.readouterr().out)
+    assert re.search(r"margins [\d.]+ \([\d.]+-fold\), worst margin −?[\d.]+ \([\d.]+-fold\)", capsys.readouterr().out)
     assert main(["verify", str(folder / "certificate.json"), str(table), "--labels", "type"]) == 0
     document = json.loads((folder / "certificate.json").read_text())
     for spoil in ({"name": "log2", "floor": 0.001}, {"name": "log2"}, "log2", {"name": "vst", "floor": None}):
@@ -146,18 +146,18 @@ def test_advice_on_the_command_line(table, capsys):
 @pytest.mark.parametrize(
     ("choices", "margin", "words"),
     [
-        ({"transform": "log2"}, 2.25, " (4.8-fold)"),
-        ({"transform": "log2"}, -0.5, " (0.71-fold)"),
-        ({"transform": "log2"}, 7.0, " (128-fold)"),
-        ({"transform": "log2"}, float("-inf"), ""),
-        ({"transform": "log2", "beta": 1.5}, 2.25, ""),
-        ({"transform": "log2", "alpha": 0.5}, 2.25, ""),
-        ({"transform": "log1p"}, 2.25, ""),
-        ({}, 2.25, ""),
+        ({"transform": "log2"}, 2.25, "2.25 (4.8-fold)"),
+        ({"transform": "log2"}, -0.5, "−0.5 (0.71-fold)"),
+        ({"transform": "log2"}, 7.0, "7 (128-fold)"),
+        ({"transform": "log2"}, float("-inf"), "-inf"),
+        ({"transform": "log2", "beta": 1.5}, 2.25, "2.25"),
+        ({"transform": "log2", "alpha": 0.5}, 2.25, "2.25"),
+        ({"transform": "log1p"}, 2.25, "2.25"),
+        ({}, 2.25, "2.25"),
     ],
 )
 def test_margins_as_fold_changes(choices, margin, words):
-    assert fold_change(cobic.Problem([[4, 1], [1, 4]], ["a", "b"], **choices), margin) == words
+    assert margin_words(cobic.Problem([[4, 1], [1, 4]], ["a", "b"], **choices), margin) == words
 
 
 def test_the_copy_counts_in_the_memory(tmp_path):

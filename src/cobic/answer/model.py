@@ -1,6 +1,7 @@
 """Classifying new samples by the selected features, and the file that carries this from one place to another."""
 
 import json
+import math
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -20,8 +21,9 @@ from cobic.problem.identity import problem_parameters
 from cobic.search.result import Result
 
 _FORMAT = "cobic-model"
-# A cobic from before there were transforms would leave one out, and misclassify: it must refuse the second version.
-_VERSION, _TRANSFORMED_VERSION = 1, 2
+# A cobic that knows neither transforms nor offsets would leave them out, and misclassify: it must refuse the second
+# version, which is written where there are any.
+_PLAIN, _EXTENDED = 1, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +31,7 @@ class Model:
     """Selected features and their classes: all that is needed to classify a new sample.
 
     A sample gets the class with the largest mean over its selected features (the first one in sorted order if two are
-    exactly equal).
+    exactly equal), after the offset of the class is added where there are offsets.
 
     Attributes
     ----------
@@ -45,6 +47,8 @@ class Model:
         How the selection was made: for people, not used in classifying.
     transformation : Transform or None
         What becomes of the selected features of new samples first; None for nothing.
+    offsets : tuple of float or None
+        What is added to the mean of each class.
 
     Examples
     --------
@@ -62,6 +66,7 @@ class Model:
     feature_names: tuple[str, ...] | None
     parameters: dict[str, Any]
     transformation: Transform | None = None
+    offsets: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, problem: Problem, result: Result) -> Self:
@@ -102,6 +107,8 @@ class Model:
     def means(self, X: Any, feature_names: tuple[str, ...] | None = None) -> Floats:
         """Mean of each sample over the selected features of each class, (n_samples, n_classes): the largest decides.
 
+        Offsets are added.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
@@ -115,7 +122,8 @@ class Model:
         self._require_same_features(matrix.shape, names)
         require_finite(matrix)
         of = self.feature_classes
-        return class_means(matrix, self.support, of, len(self.classes), self.transformation)
+        means = class_means(matrix, self.support, of, len(self.classes), self.transformation)
+        return means if self.offsets is None else np.asarray(means + np.array(self.offsets))
 
     def predict(self, X: Any, feature_names: tuple[str, ...] | None = None) -> NDArray[Any]:
         """Classify new samples.
@@ -143,7 +151,7 @@ class Model:
         """The model as JSON text."""
         document = {
             "format": _FORMAT,
-            "version": _VERSION if self.transformation is None else _TRANSFORMED_VERSION,
+            "version": _PLAIN if self.transformation is None and self.offsets is None else _EXTENDED,
             "created_by": f"cobic {version('cobic')}",
             "classes": list(self.classes),
             "n_features": self.n_features,
@@ -153,6 +161,8 @@ class Model:
             "parameters": self.parameters,
             **({} if self.transformation is None else {"transform": _document(self.transformation)}),
         }
+        if self.offsets is not None:
+            document["offsets"] = list(self.offsets)
         return json.dumps(document, allow_nan=False) + "\n"
 
     @classmethod
@@ -186,7 +196,7 @@ class Model:
         require(not fault, f"{path} is not a usable cobic model: {fault}", ModelError)
         support = np.zeros(document["n_features"], dtype=np.bool_)
         support[document["selected"]] = True
-        names = document["feature_names"]
+        names, offsets = document["feature_names"], document.get("offsets")
         return cls(
             classes=tuple(document["classes"]),
             feature_classes=np.array(document["feature_classes"], dtype=np.intp),
@@ -194,6 +204,7 @@ class Model:
             feature_names=None if names is None else tuple(names),
             parameters=document["parameters"],
             transformation=_transform(document),
+            offsets=None if offsets is None else tuple(float(each) for each in offsets),
         )
 
     def _require_same_features(self, shape: tuple[int, int], names: tuple[str, ...] | None) -> None:
@@ -261,9 +272,8 @@ def _fault(document: Any) -> str:
     """The first thing that is wrong with a model document; empty if nothing is."""
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         return f'"format" is not "{_FORMAT}"'
-    if document.get("version") not in (_VERSION, _TRANSFORMED_VERSION):
-        known = f"{_VERSION} and {_TRANSFORMED_VERSION}"
-        return f'"version" is {document.get("version")!r}; this cobic reads versions {known}'
+    if document.get("version") not in (_PLAIN, _EXTENDED):
+        return f'"version" is {document.get("version")!r}; this cobic reads versions {_PLAIN} and {_EXTENDED}'
     needed = ("classes", "n_features", "feature_classes", "selected", "feature_names")
     parts: list[Any] = [document.get(name) for name in needed]
     classes, size, of, selected, names = parts
@@ -281,6 +291,12 @@ def _fault(document: Any) -> str:
         return '"selected" leaves a class without features'
     if not isinstance(document.get("parameters"), dict):
         return '"parameters" is missing'
+    offsets = document.get("offsets")
+    if offsets is not None and not (_is_list_of_numbers(offsets) and len(offsets) == len(classes)):
+        return '"offsets" does not give a finite number for each class'
+    for name in ("offsets", "transform"):
+        if document.get(name) is not None and document["version"] == _PLAIN:
+            return f'"{name}" is given, which version {_PLAIN} does not have'
     return _transform_fault(document)
 
 
@@ -328,6 +344,10 @@ def _transform_fault(document: dict[str, Any]) -> str:
 
 def _is_list_of(value: Any, kinds: tuple[type, ...]) -> bool:
     return isinstance(value, list) and all(isinstance(each, kinds) for each in value)
+
+
+def _is_list_of_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(type(each) in (int, float) and math.isfinite(each) for each in value)
 
 
 def _is_index_list(value: Any, least: int, end: int) -> bool:

@@ -1,6 +1,6 @@
 """The answer in words: one sentence for a heading, and two lines for the command line."""
 
-import math
+import numpy as np
 
 from cobic.methods import METHODS
 from cobic.problem import Problem
@@ -59,7 +59,7 @@ def found_line(problem: Problem, result: Result) -> str:
         return f"No consistent selection was found{stopped}: {result.reason}."
     return (
         f"{_kept(problem, result)}; every training sample's class can be read back from them, "
-        f"worst margin {result.worst_margin:.4g}{fold_change(problem, result.worst_margin)}."
+        f"worst margin {margin_words(problem, result.worst_margin)}."
     )
 
 
@@ -95,18 +95,26 @@ def violations_phrase(problem: Problem, result: Result) -> str:
     return f"{int((violations > 0).sum())} of {problem.n_samples} samples violate their margin{worst}"
 
 
-def fold_change(problem: Problem, margin: float) -> str:
-    """What stands behind a margin under log2: how many times as high a sample's own class is; else nothing.
-
-    With β, or an α that the margin comes on top of, it is no such factor.
-    """
-    transform, plain = problem.transformation, not problem.alpha.any() and (problem.beta == 1).all()
-    if transform is None or transform.name != "log2" or not plain or not math.isfinite(margin):
-        return ""
-    factor = 2.0 ** min(margin, 1000.0)  # beyond there is nothing to measure, but an overflow
-    return f" ({factor:.0f}-fold)" if factor >= 100 else f" ({factor:.2g}-fold)"
-
-
 def _kept(problem: Problem, result: Result) -> str:
     counts = ", ".join(f"{cls}: {count}" for cls, count in zip(result.classes, result.counts, strict=True))
     return f"Kept {result.n_selected} of {problem.n_features} features ({counts})"
+
+
+def is_fold(problem: Problem) -> bool:
+    """Whether differences are logarithms of factors to base 2."""
+    return problem.transformation is not None and problem.transformation.name == "log2"
+
+
+def with_fold(problem: Problem, difference: float) -> str:
+    """A difference and, where values are logarithms, the factor that it is."""
+    text = f"{'−' if difference < 0 else ''}{abs(difference):.4g}"
+    if not is_fold(problem):
+        return text
+    factor = float(np.exp2(min(difference, 1000.0)))  # beyond there is nothing to measure, but an overflow
+    return f"{text} ({factor:.0f}-fold)" if factor >= 100 else f"{text} ({factor:.2g}-fold)"
+
+
+def margin_words(problem: Problem, margin: float) -> str:
+    """A margin and, where that is what it means, the factor: not with β, or on top of an α."""
+    plain = not problem.alpha.any() and (problem.beta == 1).all() and np.isfinite(margin)
+    return with_fold(problem, margin) if plain else f"{margin:.4g}"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cobic.checker.proof import require
+from cobic.checker.state import require
 from cobic.matrix import Floats
 from cobic.problem import Problem
 

@@ -57,7 +57,7 @@ class Problem:
         Features that every selection must hold, or must not hold. A name stands for all features called so.
     groups : sequence of shape (n_features,), optional
         A label per feature: features with the same label are selected together or not at all. None, NaN or ``""`` for
-        a feature on its own.
+        a feature on its own. (The groups of :func:`cobic.panel` are of another kind: one feature of each at most.)
     transform : {"log2", "log1p", "standardise"} or None, default=None
         What becomes of the values first: log₂ x, where differences are fold changes; ln (1 + x); or, for each feature,
         (x − mean) / standard deviation over the samples. Sparse data take what leaves zeros zero: ``"log1p"``, and
