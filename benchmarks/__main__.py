@@ -25,6 +25,7 @@ from benchmarks import (
     few_features,
     label_errors,
     memory,
+    panels,
     path,
     quality,
     reading,
@@ -45,6 +46,8 @@ BY_NAME_ONLY = (
     "real-columns",
     "same-answers",
     "on-disk",
+    "panels",
+    "large-panels",
 )  # each takes as long as several of the others
 
 
@@ -87,6 +90,8 @@ SUITES = {
     "same-answers": Suite(same_answers.run, compares=True),
     "on-disk": Suite(scale.run_on_disk, scale.table),
     "accuracy": Suite(accuracy.run),
+    "panels": Suite(panels.run, panels.table),
+    "large-panels": Suite(panels.run_large),
 }
 
 
