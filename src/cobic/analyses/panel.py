@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from cobic.analyses import problem_of
 from cobic.answer.model import Model
-from cobic.certified.panel_relaxation import FEATURES_AROUND
 from cobic.certified.panel_search import PanelSearch
 from cobic.checks import is_number, require, require_whole
 from cobic.errors import InputError
@@ -21,7 +20,6 @@ from cobic.problem.panel import Size, Weights
 from cobic.search.budget import Budget, OnProgress
 from cobic.search.result import Progress, Status
 
-_MOST_ENTRIES = 1 << 26  # of a linear program: 1.6 GB while it is put together
 _SAME = 1e-6  # of the tail margin: bound and panel are equal as far as floating point can tell
 
 
@@ -179,12 +177,6 @@ def panel(
     problem = problem_of(X, y, None, beta, choices)
     require_bearable(problem)
     asked = PanelProblem(problem, size, tail=tail, weights=weights)
-    entries = problem.comparisons.other.size * (asked.total + FEATURES_AROUND * problem.n_classes)
-    message = (
-        f"{problem.comparisons.other.size} comparisons of samples with classes are too many for the linear programs of "
-        f"a panel of {asked.total} features: take fewer samples, for example some of each class"
-    )
-    require(entries <= _MOST_ENTRIES, message)
     require(is_number(target_gap) and target_gap >= 0, f"target_gap is {target_gap!r}: give a number of at least 0")
     require_whole("seed", seed, 0)
     with Budget(time_limit, on_progress, asked.total) as budget, fitting_threads(problem.matrix.shape):
