@@ -186,7 +186,7 @@ def projected(points: Floats, limits: Floats | float = 1.0) -> Floats:
     shifted = points[over] - points[over].max(axis=1, keepdims=True)  # where they reach the cap, a shift changes nothing
     ordered = -np.sort(-shifted, axis=1)
     excess = (np.cumsum(ordered, axis=1) - caps[over, None]) / np.arange(1, points.shape[1] + 1)
-    size = (ordered > excess).sum(axis=1)
+    size = np.maximum((ordered > excess).sum(axis=1), 1)  # where the limit is 0 none is above
     found[over] = np.maximum(shifted - excess[np.arange(over.size), size - 1][:, None], 0.0)
     return found
 
