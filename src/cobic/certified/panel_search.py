@@ -21,7 +21,7 @@ from cobic.certified.certificate import make_panel_certificate
 from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.fixing import FREE, IN, OUT, NodeBound, Values, node_bound
 from cobic.certified.looks import largest
-from cobic.certified.panel_relaxation import Arena, PanelRoot, best_features, error_of, places_of, root_at, whole_shares
+from cobic.certified.panel_relaxation import Arena, PanelRelaxed, PanelRoot, best_features, error_of, places_of, root_at, whole_shares
 from cobic.certified.panel_root import PanelLooks
 from cobic.certified.panel_swaps import PanelSwaps
 from cobic.certified.proof import All, Close, Fix, Multipliers, Single, SplitCount, SplitFeature, Step
@@ -38,6 +38,7 @@ _CELLS = 1 << 23  # of features at hand and samples: 64 MB; with more, what is l
 _SWAPPED = 100  # features of each class that exchanges try, beside those of the panel
 _SWAPPED_CELLS = 1 << 24  # of these and samples: 128 MB
 _SELDOM = 32  # one node in so many is rounded, however poor it is
+_TAKEN = 8  # one part in so many of the shares is taken at a time: the program makes up for what that costs
 _POOR = 0.1  # of the tail margin: a rounded panel further below is not worth exchanges
 
 
@@ -315,6 +316,8 @@ class PanelSearch:
         if self._decide(case, relaxed.bound, place):
             return
         self._round_node(arena, relaxed.x, relaxed.bound, values)
+        if self._n_nodes % _SELDOM == 1:
+            self._dive(arena, relaxed, values)
         away = np.where(values == FREE, 0.5 - np.abs(relaxed.x - 0.5), -1.0)
         if away.max(initial=-1.0) < _FRACTIONAL:
             self._settle_by_hand(case)
@@ -368,12 +371,32 @@ class PanelSearch:
         poor = value < self.incumbent.tail_margin - _POOR * abs(self.incumbent.tail_margin)
         if poor and self._n_nodes % _SELDOM:
             return
+        self._exchange(arena, chosen, bound)
+
+    def _exchange(self, arena: Arena, chosen: Bools, bound: NodeBound) -> None:
+        """Exchanges among a panel and the features whose other value costs least."""
         tried = chosen.copy()
         for cls in range(arena.counts.size):
             mine = np.flatnonzero(arena.classes == cls)
             tried[mine[largest(-bound.losses[mine], _SWAPPED)]] = True
         places = np.flatnonzero(tried)
         self._improve(arena, PanelSwaps(arena, places), chosen[places])
+
+    def _dive(self, arena: Arena, relaxed: PanelRelaxed, values: Values) -> None:
+        """Take the largest shares into the panel, a few at a time, as long as the program finds others that make up."""
+        values, found = values.copy(), relaxed
+        while not self._budget.exhausted():
+            shares = (values == FREE) & (found.x > _FRACTIONAL) & (found.x < 1.0 - _FRACTIONAL)
+            places = np.flatnonzero(shares)
+            if places.size == 0:
+                break
+            values[places[largest(found.x[places], max(1, places.size // _TAKEN))]] = IN
+            deeper = arena.relax(values, found.bound.losses, self.incumbent.level)
+            if deeper is None or deeper.bound.closes:
+                break
+            found = deeper
+        if (arena.missing(values) >= 0).all():
+            self._exchange(arena, self._rounded(arena, found.x, values), relaxed.bound)
 
     def _split_node(self, case: _Case, place: int) -> None:
         """Split a node on a feature: without it, and with it."""
