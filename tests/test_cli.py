@@ -497,7 +497,8 @@ def test_demo_shows_a_result(capsys):
     told = capsys.readouterr().out
     assert "Kept 71" in told
     assert "contaminated" in told
-    assert "Held-out samples" in told
+    assert "Proven optimal: no other panel" in told
+    assert told.count("Held-out samples classified by the") == 2
 
 
 def test_datasets_are_listed_and_version_is_told(capsys):

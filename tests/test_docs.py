@@ -140,7 +140,7 @@ def imports_of(path):
         ("rdata", set()),
         ("zstandard", set()),
         ("rich", {"cli/common.py", "cli/reproduce.py"}),
-        ("sklearn", {"analyses/path.py", "estimator.py"}),
+        ("sklearn", {"analyses/folds.py", "estimator/base.py", "estimator/biclustering.py", "estimator/panel.py"}),
         ("joblib", {"search/cluster.py", "search/parallel.py"}),
         ("distributed", {"search/cluster.py"}),
         ("matplotlib", {"analyses/picture.py", "plot.py"}),

@@ -80,7 +80,7 @@ def test_a_result_without_selection_makes_no_model():
 
 DAMAGE = {
     "format": [None, "other", 3],
-    "version": [2, "1", None],
+    "version": [3, "1", None],
     "classes": [["A"], "AB", ["A", "A"], [None, "B"], None],
     "n_features": [0, -1, 121, 119, 1.5, True, "120"],
     "feature_names": [["x"], "names", [1] * 120],

@@ -1,8 +1,6 @@
 """Panels against a complete search in rationals, and what their certificates prove."""
 
 import json
-from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -13,7 +11,9 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import cobic
+from benchmarks.panel_exactness import examined, random_case
 from cobic.certified.effort import Effort
+from cobic.certified.panel_offsets import fitted_offsets, refitted_tail
 from cobic.certified.panel_relaxation import root_at
 from cobic.certified.panel_root import Tails
 from cobic.certified.panel_search import PanelSearch
@@ -21,33 +21,7 @@ from cobic.cli import main
 from cobic.problem import PanelProblem
 from cobic.problem.identity import checksum
 from cobic.search.budget import Budget
-from oracle import Oracle
 from strategies import examples
-
-
-def exact_tail(margins, weights, tail):
-    """Mean of the worst share of the samples' margins."""
-    if tail == 0:
-        return min(margins)
-    total, left, value = sum(weights), Fraction(1), Fraction(0)
-    for margin, weight in sorted(zip(margins, weights)):
-        share = min(left, weight / (total * tail))
-        value, left = value + share * margin, left - share
-    return value
-
-
-def best_panel(oracle, low, high, total, weights, tail):
-    """The largest tail margin of all panels, by looking at every one."""
-    allowed = [i for i in range(oracle.m) if oracle.feature_classes[i] >= 0]
-    best = None
-    for chosen in combinations(allowed, total):
-        counts = [sum(oracle.feature_classes[i] == r for i in chosen) for r in range(len(oracle.classes))]
-        support = [i in chosen for i in range(oracle.m)]
-        if not all(a <= n <= b for a, n, b in zip(low, counts, high)) or not oracle.admits(support):
-            continue
-        value = exact_tail(oracle.margins(support), weights, tail)
-        best = value if best is None else max(best, value)
-    return best
 
 
 def solved(panel, **choices):
@@ -56,53 +30,12 @@ def solved(panel, **choices):
     return search
 
 
-@st.composite
-def panels(draw):
-    n_classes = draw(st.integers(2, 4))
-    n_samples, n_features = draw(st.integers(n_classes, 8)), draw(st.integers(n_classes, 9))
-    y = [draw(st.integers(0, n_classes - 1)) for _ in range(n_samples)]
-    y[:n_classes] = range(n_classes)
-    cells = st.one_of(st.integers(-4, 9).map(float), st.floats(-5, 5, allow_subnormal=False))
-    X = np.array([[draw(cells) for _ in range(n_features)] for _ in range(n_samples)])
-    chosen = {"beta": draw(st.sampled_from([1.0, 1.5])), "ties": draw(st.sampled_from(["first", "exclude"]))}
-    for place, name in enumerate(draw(st.sampled_from([(), ("fixed_out",), ("fixed_in",), ("fixed_in", "fixed_out")]))):
-        chosen[name] = [draw(st.integers(place * n_features // 2, n_features - 1 - (1 - place) * n_features // 2))]
-    tail = draw(st.sampled_from([0.0, 0.1, 0.3, 0.5, 1.0]))
-    weights = draw(st.sampled_from(["equal", "balanced", "given"]))
-    if weights == "given":
-        weights = [draw(st.integers(0, 3)) for _ in range(n_samples)]
-        weights[0] += 1
-    return X, y, chosen, tail, weights, draw(st.booleans()), draw(st.integers(0, 1000))
-
-
 @settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(panels())
-def test_the_best_of_all_panels(case):
-    X, y, chosen, tail, weights, by_class, seed = case
-    try:
-        problem = cobic.Problem(X, y, **chosen)
-    except cobic.InputError:
-        return  # a feature is fixed in that ties leave out
-    sizes = problem.feature_class_sizes
-    if not sizes.all():
-        return
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(np.maximum(problem.required_sizes, 1), sizes + 1)
-    size = dict(zip(problem.classes.tolist(), counts.tolist())) if by_class else int(counts.sum())
-    panel = PanelProblem(problem, size, tail=tail, weights=weights)
-    exact = [Fraction(float(weight)) for weight in panel.weights]
-    oracle = Oracle(X, y, **chosen)
-    best = best_panel(oracle, panel.low, panel.high, panel.total, exact, Fraction(tail))
-    search = solved(panel)
-    scale = 1e-6 * max(panel.largest_margin, 1e-9)
-    assert search.incumbent.tail_margin == pytest.approx(float(best), abs=scale)
-    assert float(best) <= search.bound <= float(best) + scale
-    certificate = json.loads(json.dumps(search.certificate()))
-    checked = cobic.verify(panel, certificate)
-    assert checked.ok, checked.reason
-    assert checked.objective == pytest.approx(float(best), abs=scale)
-    forged = {**certificate, "objective_bound": float(best) - 2 * scale, "selected": []}
-    assert not cobic.verify(panel, {**forged, "checksum": checksum(forged)}).ok
+@given(st.integers(0, 1 << 32))
+def test_the_best_of_all_panels(seed):
+    """Any kind of panel against a complete search; its certificate holds, forgeries of it do not."""
+    _, faults = examined(random_case(np.random.default_rng(seed)))
+    assert faults == []
 
 
 DATA = cobic.datasets.make_expression(n_features=60, seed=0)
@@ -146,7 +79,7 @@ def test_a_problem_in_place_of_data(found):
         cobic.panel(cobic.Problem(DATA.X, DATA.y, alpha=1.0), size=4)
     with pytest.raises(ValueError, match="slack_penalty is given"):
         cobic.panel(cobic.Problem(DATA.X, DATA.y, slack_penalty=1.0), size=4)
-    with pytest.raises(ValueError, match="groups are given"):
+    with pytest.raises(ValueError, match="give groups to the panel"):
         cobic.panel(cobic.Problem(DATA.X, DATA.y, groups=[0, 0, *[None] * 58]), size=4)
 
 
@@ -160,6 +93,17 @@ def test_a_problem_in_place_of_data(found):
         ({"size": 2.0}, "size is 2.0"),
         ({"tail": -0.1}, "tail is -0.1: give a share"),
         ({"tail": "all"}, "tail is 'all'"),
+        ({"weights": [-1.0] + [1.0] * (DATA.X.shape[0] - 1)}, "one number of at least 0 per sample"),
+        ({"offset": True, "beta": 1.5}, "offset=True with beta above 1: with a factor"),
+        ({"offset": True, "tail": 1.0}, "give a tail of at most 0.57, or weights='balanced'"),
+        ({"groups": ["a"]}, "groups has 1 labels for 60 features"),
+        ({"groups": ["a", "b", "c"] * 20}, "to 3 .one of each group., or the number of each class"),
+        ({"groups": ["a", "b", "c"] * 20, "size": {"A": 4, "B": 1}}, "size of A is 4: .* to 3 .one of each group."),
+        (
+            {"groups": ["a", "b", "c"] * 20, "size": {"A": 2, "B": 2}},
+            "features of different classes share their groups",
+        ),
+        ({"groups": ["a", "b"] * 30, "fixed_in": [0, 2]}, "fixed_in holds features 0 and 2, which are in one group"),
         ({"weights": "heavy"}, "neither 'equal' nor 'balanced'"),
         ({"weights": [0.0] * DATA.X.shape[0]}, "some above 0"),
         ({"weights": [1.0]}, "one number of at least 0 per sample"),
@@ -206,11 +150,103 @@ def test_multipliers_beyond_the_caps_prove_nothing():
     assert not cobic.verify(asked, {**one, "checksum": checksum(one)}).ok
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_offsets_make_up_for_the_scale_of_features(n_classes):
+    """A constant added to all features of a class changes nothing but its offset."""
+    data = cobic.datasets.make_expression(20, class_sizes=(12, 9, 8)[:n_classes], test_sizes=None, seed=1)
+    X = np.asarray(data.X)
+    plain = cobic.panel(X, data.y, size=n_classes, offset=True)
+    added = np.linspace(0.0, 30.0, n_classes)
+    shifted = cobic.panel(X + added[plain.problem.problem.feature_classes], data.y, size=n_classes, offset=True)
+    assert plain.status == shifted.status == "optimal"
+    assert shifted.tail_margin == pytest.approx(plain.tail_margin, rel=1e-6)
+    assert plain.tail_margin >= cobic.panel(X, data.y, size=n_classes).tail_margin
+    assert shifted.problem.tail_margin(shifted.support, shifted.offsets) == shifted.tail_margin
+    assert plain.offsets[0] == shifted.offsets[0] == 0
+    read_back = shifted.model.predict(X + added[plain.problem.problem.feature_classes]) == data.y
+    assert read_back.tolist() == (shifted.margins > 0).tolist()
+    assert shifted.worst_margin == shifted.margins.min()
+
+
+@pytest.mark.parametrize("tail", [0.0, 0.3])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_offsets_are_fitted_as_by_another_solver(n_classes, tail):
+    rng = np.random.default_rng(n_classes)
+    labels = np.arange(40) % n_classes
+    X = rng.normal(size=(40, 4 * n_classes)) + 2.0 * (labels[:, None] == np.arange(4 * n_classes) % n_classes)
+    panel = PanelProblem(cobic.Problem(X, labels), n_classes, tail=tail, offset=True)
+    asked = panel.problem.comparisons
+    margins = 3 * rng.normal(size=asked.other.shape)
+    rows = np.zeros((margins.size, 41 + n_classes))
+    rows[:, 0] = 1.0
+    for row, (sample, at) in zip(rows, np.ndindex(margins.shape)):
+        row[1 + sample] = -1.0 if tail else 0.0
+        row[41 + labels[sample]], row[41 + asked.other[sample, at]] = -1.0, 1.0
+    caps = np.full(40, 1 / (40 * tail) if tail else 1.0)
+    bounds = [(None, None)] + [(0, None)] * 40 + [(None, None)] * n_classes
+    best = -linprog([-1.0, *caps, *[0.0] * n_classes], A_ub=rows, b_ub=margins.ravel(), bounds=bounds).fun
+    offsets = fitted_offsets(panel, margins)
+    assert panel.tail_of((margins + panel.shift(offsets)).min(axis=1)) == pytest.approx(best, abs=1e-8)
+    if n_classes == 2:
+        assert refitted_tail(panel, margins.min(axis=1)) == pytest.approx(best, abs=1e-8)
+
+
+def test_with_offsets_no_panel_is_settled_without_multipliers():
+    """What a panel comes to without offsets says nothing about the best ones: only for pairs of two classes it does."""
+    data = cobic.datasets.make_expression(20, class_sizes=(12, 9, 8), test_sizes=None, seed=1)
+    problem = cobic.Problem(data.X, data.y)
+    sizes = problem.feature_class_sizes.tolist()
+    asked = PanelProblem(problem, dict(zip(problem.classes.tolist(), sizes)), tail=0.0, offset=True)
+    proof = solved(asked).certificate()
+    assert cobic.verify(asked, proof).ok
+    for step in (["selection"], ["all"]):
+        forged = {**proof, "tree": [step], "multipliers": [], "slopes": []}
+        checked = cobic.verify(asked, {**forged, "checksum": checksum(forged)})
+        assert not checked.ok
+        assert "offsets" in checked.reason
+
+
+def test_a_model_with_offsets_is_not_for_older_readers(tmp_path):
+    found = cobic.panel(DATA.X, DATA.y, size=2, offset=True)
+    path = tmp_path / "model.json"
+    found.model.save(path)
+    document = json.loads(path.read_text())
+    assert document["version"] == 2
+    again = cobic.Model.load(path)
+    assert again.offsets == found.offsets
+    np.testing.assert_array_equal(again.means(DATA.test.X), found.model.means(DATA.test.X))
+    assert json.loads(cobic.panel(DATA.X, DATA.y, size=2).model.to_json())["version"] == 1
+    for damage in ({"offsets": [0.0]}, {"offsets": "none"}, {"offsets": [0.0, float("nan")]}, {"version": 1}):
+        path.write_text(json.dumps({**document, **damage}))
+        with pytest.raises(cobic.ModelError, match="offsets"):
+            cobic.Model.load(path)
+
+
+def test_a_panel_holds_one_feature_of_each_group():
+    """Copies of a feature under one label are worth no more than one; without labels they would all be in."""
+    copies = np.repeat(np.asarray(DATA.X)[:, :12], 3, axis=1)
+    genes = np.repeat(np.arange(12), 3)
+    found = cobic.panel(copies, DATA.y, size={"A": 3, "B": 3}, groups=genes)
+    assert sorted(set(genes[found.support])) == sorted(genes[found.support])
+    assert found.status == "optimal"
+    once = cobic.panel(copies[:, ::3], DATA.y, size={"A": 3, "B": 3})
+    assert found.tail_margin == pytest.approx(once.tail_margin)
+    assert cobic.panel(copies, DATA.y, size={"A": 3, "B": 3}).tail_margin > found.tail_margin
+    held = cobic.panel(
+        copies, DATA.y, size={"A": 3, "B": 3}, groups=genes, fixed_in=[int(np.flatnonzero(found.support)[0]) // 3 * 3]
+    )
+    assert held.tail_margin == pytest.approx(found.tail_margin)
+    own = [None, "", float("nan")] * 12
+    assert cobic.panel(copies, DATA.y, size={"A": 3, "B": 3}, groups=own).problem.groups is None
+
+
 TWO = cobic.datasets.make_expression(n_features=24, seed=0)
 THREE = cobic.datasets.make_large_expression(30, n_samples=12, n_classes=3, seed=3)
 
 
-@pytest.mark.parametrize(("data", "size", "tail"), [(TWO, 4, 0.0), (TWO, 4, 0.3), (THREE, {"A": 2, "B": 1, "C": 1}, 0.3), (THREE, 4, 1.0)])
+@pytest.mark.parametrize(
+    ("data", "size", "tail"), [(TWO, 4, 0.0), (TWO, 4, 0.3), (THREE, {"A": 2, "B": 1, "C": 1}, 0.3), (THREE, 4, 1.0)]
+)
 def test_looks_at_the_data_lead_to_the_same_panel_as_programs(data, size, tail):
     """The road of large data: the bundle method in place of linear programs over all comparisons."""
     asked = PanelProblem(cobic.Problem(data.X, data.y), size, tail=tail, weights="balanced")
@@ -252,6 +288,13 @@ def test_the_nearest_multipliers_of_a_tail(n_comparisons):
         assert vertex.fun >= ((found - points) * found).sum() - 1e-7 * scale * total
 
 
+def test_too_many_comparisons_are_refused_before_memory_is_gone():
+    n_samples, n_classes = 40_000, 10
+    X = sparse.random_array((n_samples, 40), density=0.01, format="csr", rng=np.random.default_rng(0))
+    with pytest.raises(ValueError, match="360000 comparisons of samples with classes are too many"):
+        cobic.panel(X + 0.0, np.arange(n_samples) % n_classes, size=10, offset=True)
+
+
 def test_no_time_leaves_a_panel_or_says_so():
     short = cobic.panel(DATA.X, DATA.y, size=10, tail=0.0, time_limit=1e-9)
     assert short.stopped_by == "time limit"
@@ -286,6 +329,24 @@ def test_the_command_line(tmp_path, capsys):
     other["objective_bound"] *= 0.9
     (out / "certificate.json").write_text(json.dumps({**other, "checksum": checksum(other)}))
     assert main(["verify", str(out / "certificate.json"), *data]) == 4
+
+
+def test_offsets_and_groups_on_the_command_line(tmp_path, capsys):
+    data, genes = [table(tmp_path), "--labels", "class"], tmp_path / "genes.csv"
+    genes.write_text("feature,group\n" + "".join(f"g{i},gene {i // 2}\n" for i in range(40)))
+    out = tmp_path / "answer"
+    asked = ["--size", "3", "--offset", "--groups", str(genes), "--out", str(out)]
+    assert main(["panel", *data, *asked]) == 0
+    assert "Added to the means" in capsys.readouterr().out
+    document = json.loads((out / "panel.json").read_text())
+    assert document["offsets"][0] == 0
+    assert len({int(name[1:]) // 2 for name in document["features"]}) == 3
+    assert main(["verify", str(out / "certificate.json"), *data]) == 0
+    assert "offsets, one feature of each of 20 groups" in capsys.readouterr().out
+    assert main(["classify", str(out / "model.json"), *data, "--json"]) == 0
+    capsys.readouterr()
+    assert main(["panel", *data, "--offset", "--beta", "1.5"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.parametrize("size", ["x", "A=1", "A=,B=1", "1", "A=1,B=200"])

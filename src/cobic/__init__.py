@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cobic import datasets, plot
     from cobic.adata import select_adata
-    from cobic.analyses.panel import Panel, panel
+    from cobic.analyses.frontier import Frontier, frontier
+    from cobic.analyses.panel import panel
     from cobic.analyses.path import Path, path
     from cobic.analyses.stability import Stability, stability
     from cobic.answer.model import Model
+    from cobic.answer.panel import Panel
     from cobic.answer.tables import selection_table, violation_table
     from cobic.certified.facts import SettledFeatures, settled_features
     from cobic.checker import Verification, verify
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
         ModelError,
         UnfinishedError,
     )
-    from cobic.estimator import ConsistentBiclustering
+    from cobic.estimator import ConsistentBiclustering, PanelClassifier
     from cobic.io.read import read
     from cobic.methods import solve
     from cobic.methods.export import export_model
@@ -40,6 +42,7 @@ __all__ = [
     "ConsistentBiclustering",
     "Dataset",
     "DownloadError",
+    "Frontier",
     "InconsistentDataWarning",
     "InputError",
     "LargeDataWarning",
@@ -47,6 +50,7 @@ __all__ = [
     "Model",
     "ModelError",
     "Panel",
+    "PanelClassifier",
     "PanelProblem",
     "Path",
     "Problem",
@@ -61,6 +65,7 @@ __all__ = [
     "datasets",
     "estimate_memory",
     "export_model",
+    "frontier",
     "panel",
     "path",
     "plot",
@@ -77,15 +82,17 @@ __all__ = [
 
 _ROOMS = {
     "adata": "select_adata",
-    "analyses.panel": "Panel panel",
+    "analyses.frontier": "Frontier frontier",
+    "analyses.panel": "panel",
     "analyses.path": "Path path",
     "analyses.stability": "Stability stability",
     "answer.model": "Model",
+    "answer.panel": "Panel",
     "answer.tables": "selection_table violation_table",
     "certified.facts": "SettledFeatures settled_features",
     "checker": "Verification verify",
     "errors": "DownloadError InconsistentDataWarning InputError LargeDataWarning ModelError UnfinishedError",
-    "estimator": "ConsistentBiclustering",
+    "estimator": "ConsistentBiclustering PanelClassifier",
     "io.read": "read",
     "methods": "solve",
     "methods.export": "export_model",

@@ -4,16 +4,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cobic.analyses.picture import axes_or_new, draw_path
+from cobic.analyses.picture import axes_or_new, draw_frontier, draw_path
 from cobic.errors import InputError
 from cobic.problem import Problem
 from cobic.report.views import GREY, HEATMAP_SPAN, LEVELS, colour, course_view, heatmap_view, margins_view
 from cobic.search.result import Result
 
 if TYPE_CHECKING:
+    from cobic.analyses.frontier import Frontier
     from cobic.analyses.path import Path
 
-__all__ = ["heatmap", "margins", "path", "progress"]
+__all__ = ["frontier", "heatmap", "margins", "path", "progress"]
 
 
 def heatmap(problem: Problem, result: Result, axes: Any = None) -> Any:
@@ -163,6 +164,31 @@ def path(path: "Path", axes: Any = None) -> Any:
     'margin α'
     """
     return draw_path(path, axes)
+
+
+def frontier(frontier: "Frontier", axes: Any = None) -> Any:
+    """Draw the tail margin, found and proven, and the cross-validated error over the size of panels.
+
+    Parameters
+    ----------
+    frontier : Frontier
+        What :func:`cobic.frontier` found.
+    axes : matplotlib Axes, optional
+        Where to draw; those of a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes of the tail margin.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.make_expression(n_features=30, seed=0)
+    >>> cobic.plot.frontier(cobic.frontier(data.X, data.y, sizes=[2, 30], cv=None)).get_xlabel()
+    'features'
+    """
+    return draw_frontier(frontier, axes)
 
 
 def _plain(name: Any) -> str:

@@ -8,13 +8,13 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import StratifiedKFold
 
 from cobic.analyses import problem_of, step_by_step
+from cobic.analyses.folds import Split, add_errors, splits_of
 from cobic.analyses.picture import draw_path
 from cobic.analyses.tracing import Tracer, at_margin
 from cobic.answer.curve import choose
-from cobic.answer.model import class_mean_weights
+from cobic.answer.model import class_means, transform_of_selected
 from cobic.answer.steps import Steps, run_parameters
 from cobic.answer.tables import feature_table
 from cobic.certified.margins import Kind, LargestMargin
@@ -95,6 +95,9 @@ class Path:
 
     def top(self, count: int) -> pd.DataFrame:
         """The `count` features that survive the largest margins, best first.
+
+        Each survives with many others. Which so many features are best *together*, and what is proven about it, says
+        :func:`cobic.panel`.
 
         Returns
         -------
@@ -221,7 +224,7 @@ def path(
     message = f"{kind} is given, but {kind}s are varied: leave {kind} out, or give {other}s"
     require(not without_effect.any(), message)
     values = None if given is None or (isinstance(given, str) and given == "auto") else _checked(kind, given)
-    splits = _splits(problem, cv, random_state)
+    splits = splits_of(problem, cv, random_state)
     steps = Steps.of(folder)
     tracer = Tracer(problem, kind, method, time_limit, random_state, options, on_progress=on_progress, steps=steps)
     asked = {
@@ -273,21 +276,7 @@ def _checked(kind: Kind, given: Any) -> list[float]:
     return [float(value) for value in values]
 
 
-def _splits(problem: Problem, cv: Any, seed: int) -> list[tuple[Integers, Integers]]:
-    if cv is None:
-        return []
-    if is_whole(cv):
-        smallest, name = int(problem.class_sizes.min()), problem.classes[int(problem.class_sizes.argmin())]
-        folds = min(int(cv), smallest)
-        message = f"cv is {cv} and class {name} has {smallest} sample(s): give cv of at least 2, or cv=None"
-        require(folds >= 2, message)
-        cv = StratifiedKFold(folds, shuffle=True, random_state=seed % 2**32)  # it knows no larger seeds
-    message = f"cv is {cv!r}: give a number of folds, a splitter of scikit-learn, or None"
-    require(hasattr(cv, "get_n_splits"), message)
-    return list(cv.split(np.zeros((problem.n_samples, 1)), problem.labels))
-
-
-def _fold_errors(tracer: Tracer, splits: list[tuple[Integers, Integers]], n_jobs: int | None) -> list[list[float]]:
+def _fold_errors(tracer: Tracer, splits: list[Split], n_jobs: int | None) -> list[list[float]]:
     """For each fold the errors at the margins of the curve."""
     if not splits:
         return []
@@ -302,7 +291,7 @@ def _fold_errors(tracer: Tracer, splits: list[tuple[Integers, Integers]], n_jobs
 def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: Integers) -> list[float]:
     """Share of the held-out samples that the fit to the others misclassifies, for each margin; NaN without a fit."""
     whole, part = tracer.problem, tracer.problem.subset(train)
-    held_out = whole.matrix.take(test)
+    held_out = whole.raw.take(test)
     wanted = whole.classes[whole.labels[test]]
     fits = tracer.of(part)
     fits.along(values, quick=True)
@@ -312,8 +301,9 @@ def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: 
         if not all(result.counts):
             errors.append(np.nan)
             continue
-        weights = class_mean_weights(result.support, part.feature_classes, part.n_classes)
-        predicted = part.classes[held_out.products(weights).argmax(axis=1)]
+        transform = transform_of_selected(part, result.support)
+        means = class_means(held_out, result.support, part.feature_classes, part.n_classes, transform)
+        predicted = part.classes[means.argmax(axis=1)]
         errors.append(float((predicted != wanted).mean()))
     return errors
 
@@ -321,10 +311,7 @@ def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: 
 def _put_together(tracer: Tracer, folds: list[list[float]], stopped_by: str | None) -> Path:
     kind, problem, results = tracer.kind, tracer.problem, dict(sorted(tracer.results.items()))
     table = _table(kind, problem, list(results), list(results.values()))
-    if folds:
-        errors = np.array(folds)
-        table["cv_error"] = errors.mean(axis=0)
-        table["cv_se"] = errors.std(axis=0, ddof=1) / np.sqrt(len(folds))
+    add_errors(table, folds)
     chosen, reason = choose(kind, table)
     if stopped_by is not None:
         reason = "it was interrupted before the cross-validation was done"

@@ -2,29 +2,37 @@
 
 import io
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 
+from cobic.answer.documents import (
+    DAMAGED,
+    checked_certificate,
+    history_of,
+    read_file,
+    read_json,
+    require_names,
+    stated_problem,
+    stopped_by,
+    timings_of,
+)
 from cobic.answer.model import Model
 from cobic.answer.tables import finite, provenance, selection_table, summary_document, violation_table
-from cobic.checker import Verification, verify
+from cobic.checker import Verification
 from cobic.checks import require
-from cobic.errors import InputError, ModelError
+from cobic.errors import ModelError
 from cobic.matrix import Bools
 from cobic.methods import METHODS, Method
 from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
-from cobic.problem.identity import problem_arguments
 from cobic.search.judge import judged
-from cobic.search.result import LeftOpenBy, Progress, Result, Status
+from cobic.search.result import LeftOpenBy, Result, Status
 
 ANSWER_FILES = ("selection.csv", "model.json", "violations.csv", "certificate.json", "run.json", "report.html")
-_DAMAGED = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,71 +91,35 @@ def run_document(answer: Answer) -> dict[str, Any]:
 
 def read_answer(folder: Path, data: Dataset) -> Answer:
     """Read an answer back and check it: the data by digest and names, the selection by its margins, the proof whole."""
-    run = _json(folder, "run.json")
-    data.problem()  # complains about the data themselves, if there is something to complain about
-    try:
-        problem = data.problem(**problem_arguments(run["problem"], len(data.feature_names)))
-        known = run["digest"]
-    except (*_DAMAGED, InputError):
-        message = f"{folder}/run.json does not say which problem it is about: run `cobic select --out` again"
-        raise InputError(message) from None
-    message = f"{data.source} does not hold the data of {folder}: values, shape or classes differ"
-    require(known == problem.digest, message)
+    run = read_json(folder, "run.json")
+    problem = stated_problem(folder, "run.json", run, data)
     support = _support(folder, problem)
     certificate, checked = _checked(folder, run, problem)
     result = _result(folder, run, problem, support, certificate, checked)
     return Answer(problem, result, *_circumstances(folder, run, problem), checked)
 
 
-def _read(folder: Path, name: str, parse: Callable[[bytes], Any]) -> Any:
-    """What a file holds; None if it cannot be parsed."""
-    try:
-        return parse((folder / name).read_bytes())
-    except OSError:
-        message = f"{folder} is not a folder of `cobic select --out`: cannot read {name} in it"
-        raise InputError(message) from None
-    except (ValueError, RecursionError):  # pandas' own errors are such, too
-        return None
-
-
-def _json(folder: Path, name: str) -> dict[str, Any]:
-    document = _read(folder, name, lambda content: json.loads(content.decode()))
-    require(isinstance(document, dict), f"{folder / name} is damaged: it is not a JSON object", ModelError)
-    return dict(document)
-
-
 def _support(folder: Path, problem: Problem) -> Bools:
     path, n_features = folder / "selection.csv", problem.n_features
     how: dict[str, Any] = {"usecols": ["feature", "selected"], "dtype": str, "na_filter": False}
-    table = _read(folder, path.name, lambda content: pd.read_csv(io.BytesIO(content), **how))
+    table = read_file(folder, path.name, lambda content: pd.read_csv(io.BytesIO(content), **how))
     require(table is not None, f"{path} is damaged: it has no columns 'feature' and 'selected'", ModelError)
     fine = len(table) == n_features and table["selected"].isin(["True", "False"]).all()
     require(fine, f"{path} is damaged: it does not say of {n_features} features whether they are selected", ModelError)
-    _require_names(folder, "feature", table["feature"].tolist(), problem.feature_names)
+    require_names(folder, "feature", table["feature"].tolist(), problem.feature_names)
     return np.asarray(table["selected"] == "True", dtype=np.bool_)
-
-
-def _require_names(folder: Path, what: str, then: list[Any], now: Sequence[str] | None) -> None:
-    for number, (old, new) in enumerate(zip(then, now or (), strict=False), start=1):
-        if old != new:
-            message = f"the data have other names than those of {folder}: {what} {number} is {new!r}, it was {old!r}"
-            raise InputError(message)
 
 
 def _checked(
     folder: Path, run: dict[str, Any], problem: Problem
 ) -> tuple[dict[str, Any], Verification] | tuple[None, None]:
     """The certificate and what it proves; None where the method makes none."""
-    path = folder / "certificate.json"
-    if not path.exists():
+    if not (folder / "certificate.json").exists():
         method = METHODS.get(str(run.get("method")))
         message = f"{folder} does not hold together: certificate.json is missing, so nothing of it is proven"
         require(method is None or not method.proves, message, ModelError)
         return None, None
-    certificate = _json(folder, path.name)
-    checked = verify(problem, certificate)
-    require(checked.ok, f"{path} does not hold: {checked.reason}", ModelError)
-    return certificate, checked
+    return checked_certificate(folder, problem)
 
 
 def _result(
@@ -174,11 +146,11 @@ def _result(
             method=run["method"],
             seconds=float(run["seconds"]),
             lps=int(run["lps"]),
-            history=_history(run["history"]),
-            stopped_by=None if run["stopped_by"] is None else str(run["stopped_by"]),
+            history=history_of(run["history"]),
+            stopped_by=stopped_by(run),
             certificate=certificate,
         )
-    except _DAMAGED:
+    except DAMAGED:
         message = f"{folder}/run.json is damaged: a value is missing or of the wrong kind"
         raise ModelError(message) from None
     same = counts == result.counts and (claim not in (Status.OPTIMAL, Status.FEASIBLE) or np.isfinite(result.objective))
@@ -203,19 +175,11 @@ def _bounds(
     return (problem.n_selectable, claimed[1]) if problem.soft else claimed
 
 
-def _history(events: list[dict[str, Any]]) -> tuple[Progress, ...]:
-    history = tuple(Progress(**event) for event in events)
-    np.array([astuple(event) for event in history], dtype=np.float64)  # an error unless all are numbers, or None
-    return history
-
-
 def _circumstances(folder: Path, run: dict[str, Any], problem: Problem) -> tuple[str, dict[str, Any], dict[str, float]]:
     """Where the data were, the options and the timings: what is told as it is written."""
     try:
-        then, options = [str(name) for name in run["sample_names"] or ()], dict(run["options"].items())
-        timings = {str(step): float(seconds) for step, seconds in run["timings"].items()}
-    except _DAMAGED:
-        message = f"{folder}/run.json is damaged: sample_names, options or timings are missing or of the wrong kind"
+        options = dict(run["options"].items())
+    except DAMAGED:
+        message = f"{folder}/run.json is damaged: options are missing or of the wrong kind"
         raise ModelError(message) from None
-    _require_names(folder, "sample", then, problem.sample_names)
-    return str(run.get("source", "")), options, timings
+    return str(run.get("source", "")), options, timings_of(folder, "run.json", run, problem)

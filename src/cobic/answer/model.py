@@ -1,6 +1,7 @@
 """Classifying new samples by the selected features, and the file that carries this from one place to another."""
 
 import json
+import math
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -13,12 +14,16 @@ from cobic.checks import require
 from cobic.errors import InputError, ModelError
 from cobic.io import write_text
 from cobic.io.source import readable
-from cobic.matrix import Floats, Integers, Matrix, as_matrix
+from cobic.matrix import TRANSFORMS, Floats, Integers, Matrix, Transform, as_matrix
 from cobic.problem import Problem, frame_names
+from cobic.problem.arguments import undefined
 from cobic.problem.identity import problem_parameters
 from cobic.search.result import Result
 
-_FORMAT, _VERSION = "cobic-model", 1
+_FORMAT = "cobic-model"
+# A cobic that knows neither transforms nor offsets would leave them out, and misclassify: it must refuse the second
+# version, which is written where there are any.
+_PLAIN, _EXTENDED = 1, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +31,7 @@ class Model:
     """Selected features and their classes: all that is needed to classify a new sample.
 
     A sample gets the class with the largest mean over its selected features (the first one in sorted order if two are
-    exactly equal).
+    exactly equal), after the offset of the class is added where there are offsets.
 
     Attributes
     ----------
@@ -40,6 +45,10 @@ class Model:
         Names of all features, in order.
     parameters : dict
         How the selection was made: for people, not used in classifying.
+    transformation : Transform or None
+        What becomes of the selected features of new samples first; None for nothing.
+    offsets : tuple of float or None
+        What is added to the mean of each class.
 
     Examples
     --------
@@ -56,6 +65,8 @@ class Model:
     support: NDArray[np.bool_]
     feature_names: tuple[str, ...] | None
     parameters: dict[str, Any]
+    transformation: Transform | None = None
+    offsets: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, problem: Problem, result: Result) -> Self:
@@ -84,7 +95,9 @@ class Model:
             "upper_bound": result.upper_bound,
             "worst_margin": result.worst_margin,
         }
-        return cls(result.classes, problem.feature_classes, result.support, problem.feature_names, parameters)
+        transform = transform_of_selected(problem, result.support)
+        names = problem.feature_names
+        return cls(result.classes, problem.feature_classes, result.support, names, parameters, transform)
 
     @property
     def n_features(self) -> int:
@@ -93,6 +106,8 @@ class Model:
 
     def means(self, X: Any, feature_names: tuple[str, ...] | None = None) -> Floats:
         """Mean of each sample over the selected features of each class, (n_samples, n_classes): the largest decides.
+
+        Offsets are added.
 
         Parameters
         ----------
@@ -106,7 +121,9 @@ class Model:
         matrix = as_matrix(X)
         self._require_same_features(matrix.shape, names)
         require_finite(matrix)
-        return matrix.products(class_mean_weights(self.support, self.feature_classes, len(self.classes)))
+        of = self.feature_classes
+        means = class_means(matrix, self.support, of, len(self.classes), self.transformation)
+        return means if self.offsets is None else np.asarray(means + np.array(self.offsets))
 
     def predict(self, X: Any, feature_names: tuple[str, ...] | None = None) -> NDArray[Any]:
         """Classify new samples.
@@ -134,7 +151,7 @@ class Model:
         """The model as JSON text."""
         document = {
             "format": _FORMAT,
-            "version": _VERSION,
+            "version": _PLAIN if self.transformation is None and self.offsets is None else _EXTENDED,
             "created_by": f"cobic {version('cobic')}",
             "classes": list(self.classes),
             "n_features": self.n_features,
@@ -142,7 +159,10 @@ class Model:
             "feature_classes": self.feature_classes.tolist(),
             "selected": np.flatnonzero(self.support).tolist(),
             "parameters": self.parameters,
+            **({} if self.transformation is None else {"transform": _document(self.transformation)}),
         }
+        if self.offsets is not None:
+            document["offsets"] = list(self.offsets)
         return json.dumps(document, allow_nan=False) + "\n"
 
     @classmethod
@@ -176,13 +196,15 @@ class Model:
         require(not fault, f"{path} is not a usable cobic model: {fault}", ModelError)
         support = np.zeros(document["n_features"], dtype=np.bool_)
         support[document["selected"]] = True
-        names = document["feature_names"]
+        names, offsets = document["feature_names"], document.get("offsets")
         return cls(
             classes=tuple(document["classes"]),
             feature_classes=np.array(document["feature_classes"], dtype=np.intp),
             support=support,
             feature_names=None if names is None else tuple(names),
             parameters=document["parameters"],
+            transformation=_transform(document),
+            offsets=None if offsets is None else tuple(float(each) for each in offsets),
         )
 
     def _require_same_features(self, shape: tuple[int, int], names: tuple[str, ...] | None) -> None:
@@ -198,6 +220,34 @@ class Model:
                 return
         looks_transposed = shape[0] == self.n_features
         raise InputError(message + ("; the new data look transposed: samples go in rows" if looks_transposed else ""))
+
+
+def class_means(
+    matrix: Matrix,
+    support: NDArray[np.bool_],
+    feature_classes: Integers,
+    n_classes: int,
+    transform: Transform | None = None,
+) -> Floats:
+    """Means of new samples over the selected features of each class, (n, k), after the transform of these features."""
+    weights = class_mean_weights(support, feature_classes, n_classes)
+    if transform is None:
+        return matrix.products(weights)
+    chosen, means = np.flatnonzero(support), np.empty((matrix.shape[0], n_classes))
+    for block, rows in matrix.row_blocks():  # of which nothing but the selected features need be defined
+        values = transform.of(rows[:, chosen])
+        bad = np.argwhere(~np.isfinite(values))
+        if bad.size:
+            sample, at = bad[0].tolist()
+            where = f"new data at sample {block.start + sample}, feature {chosen[at]}"
+            raise InputError(undefined(transform, float(rows[sample, chosen[at]]), where, "make the model with"))
+        means[block] = values @ weights[chosen]
+    return means
+
+
+def transform_of_selected(problem: Problem, support: NDArray[np.bool_]) -> Transform | None:
+    """What the selected features of new samples go through."""
+    return None if problem.transformation is None else problem.transformation.part(np.flatnonzero(support))
 
 
 def class_mean_weights(support: NDArray[np.bool_], feature_classes: Integers, n_classes: int) -> Floats:
@@ -222,8 +272,8 @@ def _fault(document: Any) -> str:
     """The first thing that is wrong with a model document; empty if nothing is."""
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         return f'"format" is not "{_FORMAT}"'
-    if document.get("version") != _VERSION:
-        return f'"version" is {document.get("version")!r}; this cobic reads version {_VERSION}'
+    if document.get("version") not in (_PLAIN, _EXTENDED):
+        return f'"version" is {document.get("version")!r}; this cobic reads versions {_PLAIN} and {_EXTENDED}'
     needed = ("classes", "n_features", "feature_classes", "selected", "feature_names")
     parts: list[Any] = [document.get(name) for name in needed]
     classes, size, of, selected, names = parts
@@ -241,11 +291,61 @@ def _fault(document: Any) -> str:
         return '"selected" leaves a class without features'
     if not isinstance(document.get("parameters"), dict):
         return '"parameters" is missing'
+    offsets = document.get("offsets")
+    if offsets is not None and not (_is_list_of_numbers(offsets) and len(offsets) == len(classes)):
+        return '"offsets" does not give a finite number for each class'
+    for name in ("offsets", "transform"):
+        if document.get(name) is not None and document["version"] == _PLAIN:
+            return f'"{name}" is given, which version {_PLAIN} does not have'
+    return _transform_fault(document)
+
+
+def _document(transform: Transform) -> dict[str, Any]:
+    document: dict[str, Any] = {"name": transform.name, "floor": transform.floor}
+    if transform.centre is not None and transform.scale is not None:
+        document |= {"centre": transform.centre.tolist(), "scale": transform.scale.tolist()}
+    return document
+
+
+def _transform(document: dict[str, Any]) -> Transform | None:
+    """The transform of a document without fault; its features are those selected, which may be in any order."""
+    given = document.get("transform")
+    if given is None:
+        return None
+    centre, scale = (np.array(given[name], float) if name in given else None for name in ("centre", "scale"))
+    return Transform(given["name"], given.get("floor"), centre, scale).part(np.argsort(document["selected"]))
+
+
+def _transform_fault(document: dict[str, Any]) -> str:
+    """What is wrong with the transform of a model document."""
+    given = document.get("transform")
+    if given is None:
+        return ""
+    name = given.get("name") if isinstance(given, dict) else given
+    if name not in TRANSFORMS:
+        return f"it has a transform {name!r} that this cobic does not have: it has {', '.join(TRANSFORMS)}"
+    try:
+        Transform.named(name, given.get("floor"))
+    except InputError as error:
+        return str(error)
+    size = len(document["selected"]) if name == "standardise" else 0
+    for part, least in (("centre", -np.inf), ("scale", 0.0)):
+        numbers = given.get(part, [])
+        if (
+            not _is_list_of(numbers, (int, float))
+            or len(numbers) != size
+            or not all(least <= x < np.inf for x in numbers)
+        ):
+            return f'"{part}" of the transform does not give a number for each selected feature'
     return ""
 
 
 def _is_list_of(value: Any, kinds: tuple[type, ...]) -> bool:
     return isinstance(value, list) and all(isinstance(each, kinds) for each in value)
+
+
+def _is_list_of_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(type(each) in (int, float) and math.isfinite(each) for each in value)
 
 
 def _is_index_list(value: Any, least: int, end: int) -> bool:

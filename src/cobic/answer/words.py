@@ -1,5 +1,7 @@
 """The answer in words: one sentence for a heading, and two lines for the command line."""
 
+import numpy as np
+
 from cobic.methods import METHODS
 from cobic.problem import Problem
 from cobic.search.result import Result, Status
@@ -96,3 +98,14 @@ def violations_phrase(problem: Problem, result: Result) -> str:
 def _kept(problem: Problem, result: Result) -> str:
     counts = ", ".join(f"{cls}: {count}" for cls, count in zip(result.classes, result.counts, strict=True))
     return f"Kept {result.n_selected} of {problem.n_features} features ({counts})"
+
+
+def is_fold(problem: Problem) -> bool:
+    """Whether differences are logarithms of factors to base 2."""
+    return problem.transformation is not None and problem.transformation.name == "log2"
+
+
+def with_fold(problem: Problem, difference: float) -> str:
+    """A difference and, where values are logarithms, the factor that it is."""
+    factor = f" (a factor of {np.exp2(difference):.3g})" if is_fold(problem) else ""
+    return f"{'−' if difference < 0 else ''}{abs(difference):.4g}{factor}"

@@ -24,7 +24,8 @@ then P_r(n) is the mean of these and the n − (their number) largest others, an
 the same curves bound the objective, class by class, and over a box of counts each class for itself.
 
 **Groups.** A selection holds all or nothing of the part of a group that lies in one class, so that the scores of its
-features may be replaced by their mean.
+features may be replaced by their mean. Where it is to hold one feature of a group at most, as a panel is, only the best
+of those that lie in one class counts.
 """
 
 from dataclasses import replace
@@ -34,6 +35,7 @@ import numpy as np
 from cobic.certified.proof import Multipliers
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
+from cobic.problem.grouping import OnePerGroup
 
 PRECISION = 1 << 30  # of the largest multiplier: what is lost by rounding them is less than what one feature does
 # How a table of maxima is laid out, which no answer depends on: counts up to which it holds all of them (4 MB), and how
@@ -48,8 +50,15 @@ _EPS = float(np.finfo(np.float64).eps)
 class Cut:
     """A vector of multipliers with all that is needed to see which counts it excludes."""
 
-    def __init__(self, problem: Problem, multipliers: Integers, at: Integers, scores: Floats | None = None) -> None:
-        self._problem = problem
+    def __init__(
+        self,
+        problem: Problem,
+        multipliers: Integers,
+        at: Integers,
+        scores: Floats | None = None,
+        groups: OnePerGroup | None = None,
+    ) -> None:
+        self._problem, self._groups = problem, groups
         self.size = float(multipliers.sum())
         self.proof = Multipliers.of(multipliers, 0.0)
         weights = self._weights()
@@ -94,11 +103,12 @@ class Cut:
         return int(self._first[cls]), self._means[cls]
 
     def _all_means(self) -> list[Floats]:
-        scores, required = self.scores, self._problem.required
-        return [
-            _prefix_means(scores[members[~required[members]]], scores[members[required[members]]])
-            for members in self._problem.features_of_class
-        ]
+        scores, required, found = self.scores, self._problem.required, []
+        for members in self._problem.features_of_class:
+            free, inside = members[~required[members]], members[required[members]]
+            free = free if self._groups is None else self._groups.best(free, scores)
+            found.append(_prefix_means(scores[free], scores[inside]))
+        return found
 
     def _weights(self) -> Floats:
         weights: Floats = self.multipliers.astype(np.float64) * multiplier_unit(self._problem)

@@ -7,7 +7,7 @@ import numpy as np
 
 from cobic.certified.proof import Multipliers, Step, cuts_in, written
 from cobic.checker import FORMAT, VERSION
-from cobic.matrix import Bools
+from cobic.matrix import Bools, Floats
 from cobic.problem import PanelProblem, Problem
 from cobic.problem.identity import checksum, problem_parameters
 
@@ -39,9 +39,16 @@ def make_certificate(
 
 
 def make_panel_certificate(
-    panel: PanelProblem, support: Bools | None, bound: float, cuts: Sequence[Multipliers], tree: Sequence[Step]
+    panel: PanelProblem,
+    support: Bools | None,
+    offsets: Floats | None,
+    bound: float,
+    cuts: Sequence[Multipliers],
+    tree: Sequence[Step],
 ) -> dict[str, Any]:
     """Put the proof about a panel together: the bound is on its tail margin."""
     certificate = make_certificate(panel.problem, support, panel.total, cuts, tree, bound)
     certificate = {**certificate, "problem": panel.parameters}
+    if support is not None and offsets is not None:
+        certificate |= {"offsets": offsets.tolist(), "tail_margin": panel.tail_margin(support, offsets)}
     return {**certificate, "checksum": checksum(certificate)}

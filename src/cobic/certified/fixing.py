@@ -29,6 +29,29 @@ def best_of_class(scores: Floats, wanted: int, n: int) -> tuple[Integers, Floats
     return order[:wanted], losses
 
 
+def _best_of_groups(scores: Floats, wanted: int, n: int, groups: Integers) -> tuple[Integers, Floats]:
+    """The same where one feature of each group can be chosen.
+
+    In the place of one that is left out comes the next of its group or the best other group; one that comes in takes
+    the place of its group's best one, or of the last group.
+    """
+    order = np.argsort(-scores, kind="stable")
+    _, first, number = np.unique(groups[order], return_index=True, return_inverse=True)
+    ranks = np.argsort(np.argsort(first))  # of the groups, by their best features
+    best = order[np.sort(first)]
+    first_out = scores[best[wanted]] if wanted < best.size else -np.inf
+    last_in = scores[best[wanted - 1]] if wanted > 0 else np.inf
+    others, next_ones = np.ones(scores.size, dtype=np.bool_), np.full(first.size, first_out)
+    others[first] = False
+    np.maximum.at(next_ones, number[others], scores[order[others]])
+    losses = np.empty(scores.size)
+    held = ranks[number] < wanted
+    losses[order] = np.where(held, scores[order[first]][number], last_in) - scores[order]
+    chosen = order[first[ranks < wanted]]
+    losses[chosen] = scores[chosen] - next_ones[ranks < wanted]
+    return best[:wanted], losses / n
+
+
 @dataclass(frozen=True, eq=False)
 class NodeBound:
     """A bound on Σ λ·margin with some features decided, and what it says about the others."""
@@ -57,16 +80,24 @@ def node_bound(
     missing: Integers,
     start: float,
     error: float,
+    groups: Integers | None = None,
 ) -> NodeBound:
-    """The bound with some features decided and some missing in each class, which are those with the best scores."""
+    """The bound with some features decided and some missing in each class, which are those with the best scores.
+
+    With groups of the features, one of each at most; of those that are in, the others are out.
+    """
     losses, preferred, value = np.full(values.size, np.inf), values.copy(), start
     for cls, n in enumerate(counts):
         mine = classes == cls
         free = np.flatnonzero(mine & (values == FREE))
-        if not 0 <= missing[cls] <= free.size:
+        of = None if groups is None else groups[free]
+        if not 0 <= missing[cls] <= (free.size if of is None else np.unique(of).size):
             return NodeBound(-np.inf, losses, preferred, error)
         value += float(scores[mine & (values == IN)].sum()) / n
-        best, losses[free] = best_of_class(scores[free], int(missing[cls]), n)
+        wanted = int(missing[cls])
+        best, losses[free] = (
+            best_of_class(scores[free], wanted, n) if of is None else _best_of_groups(scores[free], wanted, n, of)
+        )
         value += float(scores[free[best]].sum()) / n
         preferred[free] = OUT
         preferred[free[best]] = IN

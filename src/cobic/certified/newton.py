@@ -183,7 +183,9 @@ def projected(points: Floats, limits: Floats | float = 1.0) -> Floats:
     if points.shape[1] == 1:
         return np.minimum(found, caps[:, None])
     over = np.flatnonzero(found.sum(axis=1) > caps)
-    shifted = points[over] - points[over].max(axis=1, keepdims=True)  # where they reach the cap, a shift changes nothing
+    shifted = points[over] - points[over].max(
+        axis=1, keepdims=True
+    )  # where they reach the cap, a shift changes nothing
     ordered = -np.sort(-shifted, axis=1)
     excess = (np.cumsum(ordered, axis=1) - caps[over, None]) / np.arange(1, points.shape[1] + 1)
     size = np.maximum((ordered > excess).sum(axis=1), 1)  # where the limit is 0 none is above

@@ -4,8 +4,9 @@ With t the margin that is exceeded by all but the tail, and s_j what sample j la
 
     max  t − Σ_j cap_j s_j      subject to    margin_jq ≥ t − s_j,   s ≥ 0
 
-(with no caps there is no s). Over features with values between 0 and 1 that is a linear program. It is solved over few
-features at a time: those come in that its multipliers prefer (:mod:`cobic.certified.bounds`), until there are none.
+(with no caps there is no s); offsets are free variables beside these. Over features with values between 0 and 1 that is
+a linear program. It is solved over few features at a time: those come in that its multipliers prefer
+(:mod:`cobic.certified.bounds`), until there are none.
 """
 
 from dataclasses import dataclass
@@ -13,18 +14,16 @@ from functools import cached_property
 
 import numpy as np
 
-from cobic.certified.bounds import Cut, rounding_error
+from cobic.certified.bounds import Cut
 from cobic.certified.fixing import FREE, IN, OUT, NodeBound, Values, node_bound
 from cobic.certified.looks import largest
+from cobic.certified.panel_multipliers import error_of, whole_multipliers
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import PanelProblem
 from cobic.search.budget import Budget
 from cobic.search.lp import BranchingLp
 from cobic.search.program import Entries, LinearProgram
 
-# Multipliers are whole numbers that add up to about this: what they lose by rounding is then far below what a caller
-# can see, whatever the number of samples, and their sum is still exact in floating point.
-_PRECISION = 1 << 48
 FEATURES_AROUND = 100  # features of each class in the first program besides those that are wanted
 _MORE = 30  # the same in later ones: a pass over the data costs more than a program with some more features
 _INCOMING = 200  # features that come in at a time
@@ -50,6 +49,7 @@ class Arena:
         problem = panel.problem
         self.panel, self.counts, self.features, self.fixed_in, self.budget = panel, counts, features, fixed_in, budget
         self.classes = problem.feature_classes[features]
+        self.groups = None if panel.groups is None else panel.groups.of[features]
         self.columns = np.ascontiguousarray(problem.columns(features).T)
         self._base = problem.sums(fixed_in.astype(np.float64))
         self._missing = counts - problem.counts(fixed_in)
@@ -83,7 +83,16 @@ class Arena:
         start = float((comparisons.pull(weights) * (self._base / self.counts)).sum()) - level * float(whole.sum())
         error = error_of(self.panel, weights)
         missing = self.missing(values)
-        return node_bound(self.scores(whole), self.classes, values, self.counts, missing, start, error)
+        return node_bound(self.scores(whole), self.classes, values, self.counts, missing, start, error, self.groups)
+
+    def take(self, values: Values, places: Integers) -> bool:
+        """Decide that features are in, and others of their groups out; False if two of them exclude each other."""
+        values[places] = IN
+        if self.groups is None:
+            return True
+        inside = self.groups[values == IN]
+        values[np.isin(self.groups, inside) & (values != IN)] = OUT
+        return bool(np.unique(inside).size == inside.size)
 
     def missing(self, values: Values) -> Integers:
         """How many features of each class have yet to come in."""
@@ -115,11 +124,18 @@ class Arena:
         others = self.effects(second).reshape(second.size, -1)
         best, pair = -np.inf, None
         for at, effect in zip(first.tolist(), self.effects(first), strict=True):
-            worst = (others + (margins + effect).ravel()).min(axis=1)
-            worst[second == at] = -np.inf
+            worst = self._worst(others + (margins + effect).ravel())
+            worst[second == at if self.groups is None else self.groups[second] == self.groups[at]] = -np.inf
             if worst.size and worst.max() > best:
                 best, pair = float(worst.max()), (at, int(second[worst.argmax()]))
         return pair
+
+    def _worst(self, margins: Floats) -> Floats:
+        """The worst of margins (…, n·c); with two classes and offsets, at the best of these."""
+        if not self.panel.offset:
+            return np.asarray(margins.min(axis=1))
+        first = self.panel.problem.labels == 0
+        return np.asarray((margins[:, first].min(axis=1) + margins[:, ~first].min(axis=1)) / 2)
 
     def relax(self, values: Values, near: Floats, level: float) -> PanelRelaxed | None:
         """Solve a node; `near` are losses, of which small ones make a feature part of the program. None: no solution.
@@ -161,13 +177,24 @@ class Arena:
             self._activate(_first(incoming, bound.losses))
         return found
 
+    def _parts(self, places: Integers) -> Integers:
+        """The groups cut up by class: a number for each feature."""
+        groups = self.features[places] if self.groups is None else self.groups[places]
+        return np.asarray(groups * self.counts.size + self.classes[places])
+
     def _needed(self, values: Values) -> Bools:
         """Features without which the counts cannot be reached, if there are any."""
         needed = (values == FREE) & ~self._active
         missing = self.missing(values)
-        free = np.bincount(self.classes[values == FREE], minlength=missing.size)
-        reachable = ((missing >= 0) & (missing <= free)).all()
+        reachable = ((missing >= 0) & (missing <= self.available(values))).all()
         return needed if reachable else np.zeros_like(needed)
+
+    def available(self, values: Values) -> Integers:
+        """How many features of each class may still come in."""
+        places = np.flatnonzero(values == FREE)
+        if self.groups is not None:
+            places = places[np.unique(self._parts(places), return_index=True)[1]]
+        return np.bincount(self.classes[places], minlength=self.counts.size)
 
     def _activate(self, wanted: Bools) -> None:
         """Take more features into the program."""
@@ -178,7 +205,7 @@ class Arena:
         self._lp = BranchingLp(self._program(self._places), self.budget)
 
     def _program(self, places: Integers) -> LinearProgram:
-        """The program over some features: their values, t, and what each sample lacks."""
+        """The program over some features: their values, t, what each sample lacks, and offsets but the first."""
         panel, n_rows, n_samples = self.panel, self._sample.size, self.panel.problem.n_samples
         parts, size = [], places.size
         for cls in range(self.counts.size):
@@ -197,36 +224,42 @@ class Arena:
             gain = np.concatenate([gain, -caps])
         missing = self._missing.astype(np.float64)
         n_lacking = 0 if caps is None else n_samples
+        n_offsets = self.counts.size - 1 if panel.offset else 0
+        for cls in range(1, 1 + n_offsets):
+            coefficients = panel.problem.comparisons.coefficients(cls).ravel()
+            involved = np.flatnonzero(coefficients)
+            column = np.full(involved.size, size + n_lacking + cls)
+            parts.append(Entries(involved, column, coefficients[involved]))
+        gain = np.append(gain, np.zeros(n_offsets))
+        shared = self._shared(places, n_rows + self.counts.size)
+        n_shared = 0 if shared.rows.size == 0 else int(shared.rows.max()) + 1 - n_rows - self.counts.size
+        parts.append(shared)
         return LinearProgram.of_entries(
             Entries.joined(parts),
             gain,
-            lower=np.concatenate([np.zeros(size), [-np.inf], np.zeros(n_lacking)]),
-            upper=np.concatenate([np.ones(size), np.full(1 + n_lacking, np.inf)]),
-            row_lower=np.concatenate([-self.base_margins.ravel() * self._scale, missing]),
-            row_upper=np.concatenate([np.full(n_rows, np.inf), missing]),
+            lower=np.concatenate([np.zeros(size), [-np.inf], np.zeros(n_lacking), np.full(n_offsets, -np.inf)]),
+            upper=np.concatenate([np.ones(size), np.full(1 + n_lacking + n_offsets, np.inf)]),
+            row_lower=np.concatenate([-self.base_margins.ravel() * self._scale, missing, np.full(n_shared, -np.inf)]),
+            row_upper=np.concatenate([np.full(n_rows, np.inf), missing, np.ones(n_shared)]),
         )
+
+    def _shared(self, places: Integers, first_row: int) -> Entries:
+        """Rows for features of a group in one class, of which one at most is in; classes are not tied in the bound."""
+        if self.groups is None:
+            return Entries(places[:0], places[:0], np.zeros(0))
+        _, number, sizes = np.unique(self._parts(places), return_inverse=True, return_counts=True)
+        columns = np.flatnonzero(sizes[number] > 1)
+        row = (np.cumsum(sizes > 1) - 1)[number[columns]]
+        return Entries(first_row + row, columns, np.ones(columns.size))
 
     def _whole(self, duals: Floats) -> Integers:
         multipliers = np.maximum(duals[: self._sample.size], 0.0).reshape(self.panel.problem.comparisons.other.shape)
-        return whole_shares(multipliers)
+        return whole_multipliers(self.panel, multipliers)
 
 
 def places_of(missing: Integers) -> Integers:
     """The classes of the features that are missing, one for each."""
     return np.repeat(np.arange(missing.size), missing)
-
-
-def whole_shares(multipliers: Floats) -> Integers:
-    """Multipliers as whole numbers of about the same shares."""
-    total = float(multipliers.sum())
-    shares = multipliers / total if total > 0 else np.full(multipliers.shape, 1.0 / multipliers.size)
-    return np.round(shares * _PRECISION).astype(np.int64)
-
-
-def error_of(panel: PanelProblem, weights: Floats) -> float:
-    """How far off a bound may be: by rounding, and by what multipliers exceed the caps."""
-    size = float(weights.sum())
-    return rounding_error(panel.problem, weights) + 2.0 * panel.excess(weights) * panel.largest_margin * size
 
 
 def _first(which: Bools, losses: Floats) -> Bools:
@@ -258,7 +291,7 @@ def root_at(panel: PanelProblem, counts: Integers, start: Integers, budget: Budg
     for _ in range(_ROUNDS):
         if budget.exhausted():
             break
-        cut = Cut(problem, whole, counts)
+        cut = Cut(problem, whole, counts, groups=panel.groups)
         budget.lps += 1
         value = bound_at(panel, cut, counts)
         best = (value, cut) if best is None or value < best[0] else best
@@ -280,6 +313,7 @@ def best_features(panel: PanelProblem, cut: Cut, counts: Integers, more: int = 0
     problem, found = panel.problem, []
     for members, n in zip(problem.features_of_class, (counts - problem.required_sizes).tolist(), strict=True):
         free = members[~problem.required[members]]
+        free = free if panel.groups is None else panel.groups.best(free, cut.scores)
         found.append(free[largest(cut.scores[free], n + more)])
     return np.concatenate(found)
 

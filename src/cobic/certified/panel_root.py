@@ -121,7 +121,7 @@ class PanelLooks:
         relaxed = self._bundle.minimise(counts, counts, enough)
         if relaxed is None:
             return None
-        cut, x = Cut(self._panel.problem, relaxed.cut.multipliers, counts), relaxed.mixture.x
+        cut, x = Cut(self._panel.problem, relaxed.cut.multipliers, counts, groups=self._panel.groups), relaxed.mixture.x
         x[self._panel.problem.required] = 0.0
         features = np.flatnonzero(x > 0)
         return PanelRoot(cut, bound_at(self._panel, cut, counts), features, x[features]), not close

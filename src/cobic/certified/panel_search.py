@@ -21,8 +21,11 @@ from cobic.certified.certificate import make_panel_certificate
 from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.fixing import FREE, IN, OUT, NodeBound, Values, node_bound
 from cobic.certified.looks import largest
-from cobic.certified.panel_relaxation import Arena, PanelRelaxed, PanelRoot, best_features, error_of, places_of, root_at, whole_shares
+from cobic.certified.panel_incumbent import PanelIncumbent
+from cobic.certified.panel_multipliers import error_of, first_shares, whole_multipliers
+from cobic.certified.panel_relaxation import Arena, PanelRoot, best_features, places_of, root_at
 from cobic.certified.panel_root import PanelLooks
+from cobic.certified.panel_rounding import held_twice, rounded
 from cobic.certified.panel_swaps import PanelSwaps
 from cobic.certified.proof import All, Close, Fix, Multipliers, Single, SplitCount, SplitFeature, Step
 from cobic.matrix import Bools, Floats, Integers
@@ -32,37 +35,12 @@ from cobic.search.budget import Budget
 # Panels times comparisons: up to here all panels that lack two features are looked at, which takes as long as a few
 # programs do; where nothing is decided yet, up to some seconds of it.
 _LOOKED_AT, _LOOKED_AT_FIRST = 1 << 23, 1 << 31
-_SAME = 1e-7  # of a tail margin: panels that are better by less are not looked for
 _FRACTIONAL = 1e-6  # away from 0 and 1: less is the tolerance of the solver
 _CELLS = 1 << 23  # of features at hand and samples: 64 MB; with more, what is left of the counts is not split
 _SWAPPED = 100  # features of each class that exchanges try, beside those of the panel
 _SWAPPED_CELLS = 1 << 24  # of these and samples: 128 MB
 _SELDOM = 32  # one node in so many is rounded, however poor it is
-_TAKEN = 8  # one part in so many of the shares is taken at a time: the program makes up for what that costs
 _POOR = 0.1  # of the tail margin: a rounded panel further below is not worth exchanges
-
-
-class PanelIncumbent:
-    """The best panel so far."""
-
-    def __init__(self, panel: PanelProblem, budget: Budget) -> None:
-        self._panel, self._budget = panel, budget
-        self.support: Bools | None = None
-        self.tail_margin = self.ceiling = -np.inf
-
-    @property
-    def level(self) -> float:
-        """What a panel must exceed to be looked for."""
-        return self.ceiling + _SAME * abs(self.ceiling) if self.support is not None else -2 * self._panel.largest_margin
-
-    def offer(self, support: Bools) -> bool:
-        """Take a panel if it is better; tell whether it is."""
-        value = self._panel.tail_margin(support)
-        if not value > self.tail_margin:
-            return False
-        self.support, self.tail_margin, self.ceiling = support.copy(), value, self._panel.ceiling(support)
-        self._budget.report(n_selected=self._panel.total, objective=value)
-        return True
 
 
 @dataclass(eq=False)
@@ -88,12 +66,18 @@ class PanelSearch:
     """Brings the best panel and the proven bound together."""
 
     def __init__(
-        self, panel: PanelProblem, budget: Budget, target_gap: float = 0.0, effort: Effort = DEFAULT
+        self,
+        panel: PanelProblem,
+        budget: Budget,
+        target_gap: float = 0.0,
+        max_programs: int | None = None,
+        effort: Effort = DEFAULT,
     ) -> None:
         self._panel, self._problem, self._budget, self._effort = panel, panel.problem, budget, effort
-        many = panel.problem.comparisons.other.size > effort.program_rows
+        many = panel.problem.comparisons.other.size > effort.program_rows and not panel.offset
         self._looks = PanelLooks(panel, budget, effort) if many else None
         self._target_gap = target_gap
+        self._most_programs = np.inf if max_programs is None else max_programs
         self.incumbent = PanelIncumbent(panel, budget)
         self._proof: list[Multipliers] = []
         self._cuts: dict[int, Cut] = {}  # those of counts, which say something about boxes
@@ -110,18 +94,17 @@ class PanelSearch:
 
     def run(self) -> None:
         """Search until nothing is left, or selection and bound are close enough, or the budget is spent."""
-        everywhere = np.full(self._problem.comparisons.other.shape, 1.0 / self._problem.comparisons.other.shape[1])
-        weights = self._panel.weights / self._panel.weights.sum()
-        start = whole_shares(everywhere * weights[:, None])
+        start = whole_multipliers(self._panel, first_shares(self._panel))
         shares = np.full(self._panel.low.size, 1.0 / self._panel.low.size)
         counts = nearest_counts(self._panel.total, shares, self._panel.low, self._panel.high)
-        cut = Cut(self._problem, start, counts)
+        cut = Cut(self._problem, start, counts, groups=self._panel.groups)
         self._root = _Case(self._panel.low, self._panel.high, np.inf, self._record(cut.multipliers, cut.slope))
         self._cuts[self._root.cut] = cut
         self._offer_best(cut, counts)
         self._bound_box(self._root)
         self._push(self._root)
-        while self._heap and not self._budget.exhausted():
+        self._relaxed(counts)  # before any split: multipliers that know the samples tell which counts promise most
+        while self._heap and not self._budget.exhausted() and self._budget.lps < self._most_programs:
             self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
             if self.bound - self.incumbent.tail_margin <= self._target_gap * abs(self.incumbent.tail_margin):
                 return
@@ -149,7 +132,8 @@ class PanelSearch:
                 left += reversed(case.children)
             else:
                 steps.append(Close(case.cut) if case.split is None else case.split)
-        return make_panel_certificate(self._panel, self.incumbent.support, self.bound, self._proof, steps)
+        best = self.incumbent
+        return make_panel_certificate(self._panel, best.support, best.offsets, self.bound, self._proof, steps)
 
     def _push(self, case: _Case) -> None:
         """Keep a case for later, unless nothing in it is better than what is there."""
@@ -173,7 +157,7 @@ class PanelSearch:
                 self._push(case)
                 return True
         counts = case.low if case.is_point else self._promising(case)
-        root = self._relaxed(counts, report=case.is_point)
+        root = self._relaxed(counts)
         if root is None:
             return False
         if case.is_point:
@@ -183,13 +167,13 @@ class PanelSearch:
             self._split_box(case, counts)
         return True
 
-    def _relaxed(self, counts: Integers, *, report: bool) -> tuple[PanelRoot, int] | None:
+    def _relaxed(self, counts: Integers) -> tuple[PanelRoot, int] | None:
         """The relaxation at some counts and the place of its multipliers; its rounded panel is offered."""
         known = self._roots.get(tuple(counts.tolist()))
         if known is not None:
             return known
         if self._looks is not None:
-            root = self._looked(self._looks, counts, report=report)
+            root = self._looked(self._looks, counts)
         else:
             root = root_at(self._panel, counts, self._nearest_multipliers(), self._budget)
             if root is not None:
@@ -202,29 +186,26 @@ class PanelSearch:
         root.cut.release()
         return root, place
 
-    def _looked(self, looks: PanelLooks, counts: Integers, *, report: bool) -> PanelRoot | None:
+    def _looked(self, looks: PanelLooks, counts: Integers) -> PanelRoot | None:
         """The same by looks at the data, some at a time, each time with a rounded panel."""
         looks.start_from(self._nearest_multipliers())
         root, more = None, True
-        while more:
-            found = looks.at(counts)
-            if found is None:
-                break
+        while more and (found := looks.at(counts)) is not None:
             root, more = found
-            if report:
-                self._budget.report(objective_bound=max(self.bound, root.value))
+            if (self._panel.low == self._panel.high).all():  # there are no other counts
+                self._budget.report(objective_bound=max(root.value, self.incumbent.level))
             self._round_root(counts, root)
         return root
 
     def _nearest_multipliers(self) -> Integers:
         """Multipliers to begin with: the last ones; at first the shares in the tail of the panel at hand."""
-        if self._roots or self.incumbent.support is None:
+        if self._roots or self.incumbent.support is None or self._panel.offset:
             return next(reversed(self._cuts.values())).multipliers
         margins = self._problem.comparisons.margins(self._problem.means(self.incumbent.support))
         sample, worst = np.arange(margins.shape[0]), margins.argmin(axis=1)
         shares = np.zeros(margins.shape)
         shares[sample, worst] = self._panel.shares_in_tail(margins[sample, worst])
-        return whole_shares(shares)
+        return whole_multipliers(self._panel, shares)
 
     def _round_root(self, counts: Integers, root: PanelRoot) -> None:
         """The panels that a relaxation over all features leads to."""
@@ -241,7 +222,9 @@ class PanelSearch:
         x = np.zeros(self._problem.n_features)
         x[root.features] = root.x
         swaps = PanelSwaps(arena, np.arange(places.size))
-        self._improve(arena, swaps, self._rounded(arena, x[places], arena.undecided()))
+        chosen = rounded(arena, x[places], arena.undecided())
+        if chosen is not None:
+            self._improve(arena, swaps, chosen)
 
     @property
     def _swapped(self) -> int:
@@ -256,14 +239,6 @@ class PanelSearch:
             support[arena.features[swaps.places[better]]] = True
             self.incumbent.offer(support)
 
-    def _rounded(self, arena: Arena, x: Floats, values: Values) -> Bools:
-        """The panel that holds the largest shares of a fractional one."""
-        chosen: Bools = values == IN
-        for cls, wanted in enumerate(arena.missing(values)):
-            free = np.flatnonzero((values == FREE) & (arena.classes == cls))
-            chosen[free[largest(x[free], int(wanted))]] = True
-        return chosen
-
     def _losses(self, counts: Integers, cut: Cut, level: float) -> NodeBound:
         """What multipliers say about each feature that may be selected, at some counts."""
         problem, weights = self._problem, cut.multipliers.astype(np.float64)
@@ -271,7 +246,8 @@ class PanelSearch:
         values = np.where(problem.required[features], IN, FREE).astype(np.int8)
         classes, missing = problem.feature_classes[features], counts - problem.required_sizes
         error = error_of(self._panel, weights)
-        return node_bound(cut.scores[features], classes, values, counts, missing, -level * cut.size, error)
+        groups = None if self._panel.groups is None else self._panel.groups.of[features]
+        return node_bound(cut.scores[features], classes, values, counts, missing, -level * cut.size, error, groups)
 
     def _open(self, case: _Case, root: PanelRoot, place: int) -> None:
         """Begin the tree at single counts: most features are decided by the multipliers of the relaxation."""
@@ -288,8 +264,13 @@ class PanelSearch:
             return
         fixed_in = np.zeros(self._problem.n_features, dtype=np.bool_)
         fixed_in[features[forced & (bound.preferred == IN)]] = True
-        arena = Arena(self._panel, case.low, features[~forced], fixed_in, self._budget)
         case.fixes.append(place)
+        if self._panel.groups is not None:
+            if not self._panel.groups.admit(fixed_in):
+                self._settled = max(self._settled, self.incumbent.level)  # what is decided leaves no panel
+                return
+            forced = forced | self._panel.groups.mates(np.flatnonzero(fixed_in))[features]
+        arena = Arena(self._panel, case.low, features[~forced], fixed_in, self._budget)
         case.arena, case.values = arena, arena.undecided()
         self._push(case)
 
@@ -316,13 +297,16 @@ class PanelSearch:
         if self._decide(case, relaxed.bound, place):
             return
         self._round_node(arena, relaxed.x, relaxed.bound, values)
-        if self._n_nodes % _SELDOM == 1:
-            self._dive(arena, relaxed, values)
+        if case.bound <= self.incumbent.level:
+            self._push(case)
+            return
         away = np.where(values == FREE, 0.5 - np.abs(relaxed.x - 0.5), -1.0)
-        if away.max(initial=-1.0) < _FRACTIONAL:
-            self._settle_by_hand(case)
-        else:
+        if away.max(initial=-1.0) >= _FRACTIONAL:
             self._split_node(case, int(away.argmax()))
+        elif (twice := held_twice(arena, relaxed.x, values)).size:
+            self._split_node(case, int(twice[0]))
+        else:
+            self._settle_by_hand(case)
 
     def _look_at_all(self, case: _Case) -> bool:
         """Look at every panel that is left, if the worst margin counts, two features are missing, and it is quick."""
@@ -330,7 +314,8 @@ class PanelSearch:
         assert arena is not None
         assert values is not None
         missing = arena.missing(values)
-        if self._panel.caps is not None or (missing < 0).any() or missing.sum() != 2:
+        many = self._panel.offset and missing.size > 2
+        if self._panel.caps is not None or many or (missing < 0).any() or missing.sum() != 2:
             return False
         first, second = (np.flatnonzero((values == FREE) & (arena.classes == cls)) for cls in places_of(missing))
         cells = first.size * second.size * self._problem.comparisons.other.size
@@ -359,44 +344,30 @@ class PanelSearch:
             return True
         forced = (case.values == FREE) & bound.forced
         if forced.any():
-            case.values[forced] = bound.preferred[forced]
+            assert case.arena is not None
             case.fixes.append(place)
+            case.values[forced] = bound.preferred[forced]
+            if not case.arena.take(case.values, np.flatnonzero(forced & (bound.preferred == IN))):
+                self._settled = max(self._settled, level)  # what is decided leaves no panel
+                return True
         return False
 
     def _round_node(self, arena: Arena, x: Floats, bound: NodeBound, values: Values) -> None:
         """Round a fractional panel; exchanges follow where it is promising, and now and then."""
-        chosen = self._rounded(arena, x, values)
+        chosen = rounded(arena, x, values)
+        if chosen is None:
+            return
         held = np.flatnonzero(chosen)
         value = PanelSwaps(arena, held).tail_margin(np.ones(held.size, dtype=np.bool_))
         poor = value < self.incumbent.tail_margin - _POOR * abs(self.incumbent.tail_margin)
         if poor and self._n_nodes % _SELDOM:
             return
-        self._exchange(arena, chosen, bound)
-
-    def _exchange(self, arena: Arena, chosen: Bools, bound: NodeBound) -> None:
-        """Exchanges among a panel and the features whose other value costs least."""
         tried = chosen.copy()
         for cls in range(arena.counts.size):
             mine = np.flatnonzero(arena.classes == cls)
             tried[mine[largest(-bound.losses[mine], _SWAPPED)]] = True
         places = np.flatnonzero(tried)
         self._improve(arena, PanelSwaps(arena, places), chosen[places])
-
-    def _dive(self, arena: Arena, relaxed: PanelRelaxed, values: Values) -> None:
-        """Take the largest shares into the panel, a few at a time, as long as the program finds others that make up."""
-        values, found = values.copy(), relaxed
-        while not self._budget.exhausted():
-            shares = (values == FREE) & (found.x > _FRACTIONAL) & (found.x < 1.0 - _FRACTIONAL)
-            places = np.flatnonzero(shares)
-            if places.size == 0:
-                break
-            values[places[largest(found.x[places], max(1, places.size // _TAKEN))]] = IN
-            deeper = arena.relax(values, found.bound.losses, self.incumbent.level)
-            if deeper is None or deeper.bound.closes:
-                break
-            found = deeper
-        if (arena.missing(values) >= 0).all():
-            self._exchange(arena, self._rounded(arena, found.x, values), relaxed.bound)
 
     def _split_node(self, case: _Case, place: int) -> None:
         """Split a node on a feature: without it, and with it."""
@@ -406,6 +377,8 @@ class PanelSearch:
         for value in (OUT, IN):
             values = case.values.copy()
             values[place] = value
+            if value == IN:
+                case.arena.take(values, np.array([place]))
             child = _Case(case.low, case.high, case.bound, case.cut, case.arena, values)
             case.children.append(child)
             self._push(child)
@@ -417,13 +390,16 @@ class PanelSearch:
         assert arena is not None
         assert values is not None
         missing, free = arena.missing(values), values == FREE
-        available = np.bincount(arena.classes[free], minlength=missing.size)
-        if ((missing < 0) | (missing > available)).any():
+        if ((missing < 0) | (missing > arena.available(values))).any():
             return  # there is none: any multipliers show that
+        available = np.bincount(arena.classes[free], minlength=missing.size)
         if ((missing == 0) | (missing == available)).all():
             support = arena.fixed_in.copy()
             support[arena.features[(values == IN) | (free & (missing[arena.classes] > 0))]] = True
             self.incumbent.offer(support)
+            if self._panel.offset:
+                self._settled = max(self._settled, case.bound)  # its tail margin takes multipliers to prove
+                return
             case.split, ceiling = Single(), self._panel.ceiling(support)
             self._settled = max(self._settled, ceiling)
             return

@@ -6,6 +6,7 @@ most λ·(change of the margins). So only exchanges with a positive product are 
 
 import numpy as np
 
+from cobic.certified.panel_offsets import fitted_offsets, refitted_shares, refitted_tail
 from cobic.certified.panel_relaxation import Arena
 from cobic.matrix import Bools, Floats, Integers
 
@@ -22,6 +23,9 @@ class PanelSwaps:
         self._panel, self.places, self._comparisons = arena.panel, places, arena.panel.problem.comparisons
         self._classes, self._base = arena.classes[places], arena.base_means
         self._means = arena.columns[places] / arena.counts[self._classes][:, None]  # what each adds to a mean
+        self._fits = arena.panel.offset and arena.counts.size > 2  # offsets; those of two classes take no fitting
+        self._offsets, self._shift = np.zeros(arena.counts.size), np.zeros(self._comparisons.other.shape)
+        self._groups = None if arena.groups is None else arena.groups[places]
         self._of_class = [np.flatnonzero(self._classes == cls) for cls in range(arena.counts.size)]
         cells = self._comparisons.other.size
         self._budget = arena.budget
@@ -29,35 +33,48 @@ class PanelSwaps:
         self._at_a_time = int(np.clip(_CELLS_AT_A_TIME // cells, 1, self._tried))
 
     def tail_margin(self, chosen: Bools) -> float:
-        """Tail margin of the panel that holds some of the places."""
-        return float(self._panel.tail_of(self._margins(chosen).min(axis=-1)))
+        """Tail margin of the panel that holds some of the places; offsets are fitted to it."""
+        if self._fits:
+            plain = self._margins(chosen) - self._shift
+            self._offsets = fitted_offsets(self._panel, plain, self._offsets)
+            self._shift = self._panel.shift(self._offsets)
+        return float(refitted_tail(self._panel, self._margins(chosen).min(axis=-1)))
 
     def _margins(self, chosen: Bools) -> Floats:
         parts = [self._means[places[chosen[places]]].sum(axis=0) for places in self._of_class]
-        return self._comparisons.margins(self._base + np.stack(parts, axis=1))
+        return self._comparisons.margins(self._base + np.stack(parts, axis=1)) + self._shift
 
     def climb(self, chosen: Bools) -> tuple[Bools, float]:
         """Make the best exchange for as long as there is one; the panel and its tail margin."""
-        chosen = chosen.copy()
+        chosen, least = chosen.copy(), _GAIN * self._panel.largest_margin
         value = self.tail_margin(chosen)
-        while True:
-            exchange, better = self._best_exchange(chosen, value)
-            if exchange is None or self._budget.exhausted():
-                return chosen, value
-            (out, into), value = exchange, better
-            chosen[out], chosen[into] = False, True
+        while not self._budget.exhausted():
+            exchange, better = self._best_exchange(chosen, value + least)
+            if exchange is not None:
+                chosen[exchange[0]], chosen[exchange[1]] = False, True
+            elif not self._fits or (better := self.tail_margin(chosen)) <= value + least:
+                break  # with offsets, exchanges were judged at the same ones
+            value = better
+        return chosen, value
 
-    def _best_exchange(self, chosen: Bools, value: float) -> tuple[tuple[int, int] | None, float]:
-        """The best of the most promising exchanges that raise the tail margin, and what it becomes."""
-        margins, least = self._margins(chosen), value + _GAIN * self._panel.largest_margin
+    def _allowed(self, chosen: Bools, out: Integers, into: Integers) -> Bools:
+        """Which exchanges leave no more than one feature of each group."""
+        if self._groups is None:
+            return np.ones((1, 1), dtype=np.bool_)
+        taken = np.isin(self._groups[into], self._groups[chosen])
+        return np.asarray(~taken | (self._groups[out][:, None] == self._groups[into]))
+
+    def _best_exchange(self, chosen: Bools, least: float) -> tuple[tuple[int, int] | None, float]:
+        """The best of the most promising exchanges that raise the tail margin above a level, and what it becomes."""
+        margins = self._margins(chosen)
         out, into = self._promising(chosen, margins)
         for start in range(0, out.size, self._at_a_time):
             part = slice(start, start + self._at_a_time)
-            values = self._panel.tail_of(self._changed(margins, out[part], into[part]).min(axis=-1))
+            values = refitted_tail(self._panel, self._changed(margins, out[part], into[part]).min(axis=-1))
             best = int(values.argmax())
             if values[best] > least:
                 return (int(out[start + best]), int(into[start + best])), float(values[best])
-        return None, value
+        return None, least
 
     def _changed(self, margins: Floats, out: Integers, into: Integers) -> Floats:
         """Margins (…, n, c) after exchanges."""
@@ -69,17 +86,17 @@ class PanelSwaps:
         return found
 
     def _promising(self, chosen: Bools, margins: Floats) -> tuple[Integers, Integers]:
-        """Exchanges that may raise the tail margin, best first: features that go, and those that come in their place."""
+        """Exchanges that may raise the tail margin, best first: features that go, and those that come instead."""
         rows = margins.argmin(axis=1)
         sample, shares = np.arange(rows.size), np.zeros(margins.shape)
-        shares[sample, rows] = self._panel.shares_in_tail(margins[sample, rows])
+        shares[sample, rows] = refitted_shares(self._panel, margins[sample, rows])
         pull = self._comparisons.pull(shares)
         gains, pairs = [], []
         for cls, places in enumerate(self._of_class):
             scores = self._means[places] @ pull[:, cls]
             out, into = np.flatnonzero(chosen[places]), np.flatnonzero(~chosen[places])
             gain = scores[into][None, :] - scores[out][:, None]
-            first, second = np.nonzero(gain > 0)
+            first, second = np.nonzero((gain > 0) & self._allowed(chosen, places[out], places[into]))
             gains.append(gain[first, second])
             pairs.append(np.stack([places[out[first]], places[into[second]]]))
         gain, pair = np.concatenate(gains), np.concatenate(pairs, axis=1)

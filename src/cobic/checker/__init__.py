@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from cobic.checker.proof import Proof, Refuted, require
+from cobic.checker.proof import Proof
+from cobic.checker.state import Refuted, require
+from cobic.checker.values import require_transformed
 from cobic.matrix import Bools
 from cobic.problem import PanelProblem, Problem
 from cobic.problem.identity import checksum, digest_of, problem_parameters
@@ -99,14 +101,14 @@ def _checked_panel(panel: PanelProblem, certificate: dict[str, Any]) -> Verifica
     bound, selected = float(certificate["objective_bound"]), certificate["selected"]
     require(bool(np.isfinite(bound)), '"objective_bound" is not a finite number')
     require(certificate["upper_bound"] == panel.total, '"upper_bound" is not the size of the panel')
-    proven = f"no panel of {_sizes(panel)} features has a tail margin above {bound:.6g}"
+    proven = f"no panel of {panel.sizes} features has a tail margin above {bound:.6g}"
     value = None
     if selected:
         support = _mask(problem, selected)
         require(panel.admits(support), "the selection is not a panel of the size that was asked for")
-        value = panel.tail_margin(support)
+        value = _attained(panel, support, certificate)
         require(value <= bound, "the panel exceeds the bound")
-        proven = f"a panel of {_sizes(panel)} features has the tail margin {value:.6g}, and {proven}"
+        proven = f"a panel of {panel.sizes} features has the tail margin {value:.6g}, and {proven}"
     Proof(problem, certificate, panel).check_panel(panel, bound)
     return Verification(
         ok=True,
@@ -118,18 +120,30 @@ def _checked_panel(panel: PanelProblem, certificate: dict[str, Any]) -> Verifica
     )
 
 
-def _sizes(panel: PanelProblem) -> str:
-    given = (panel.low == panel.high).all()
-    return " + ".join(str(n) for n in panel.low.tolist()) if given else str(panel.total)
+def _attained(panel: PanelProblem, support: Bools, certificate: dict[str, Any]) -> float:
+    """The tail margin of a panel; with offsets, at those of the certificate."""
+    if not panel.offset:
+        return panel.tail_margin(support)
+    offsets, stated = certificate["offsets"], certificate["tail_margin"]
+    listed = isinstance(offsets, list) and all(type(each) in (int, float) for each in offsets)
+    require(listed and len(offsets) == panel.problem.n_classes, '"offsets" does not give a number for each class')
+    given = np.array(offsets, dtype=np.float64)
+    inside = np.isfinite(given).all() and given[0] == 0 and np.ptp(given) <= panel.widest_offsets
+    require(bool(inside), '"offsets" do not begin with 0, or differ too much')
+    value = panel.tail_margin(support, given)
+    right = type(stated) in (int, float) and abs(value - stated) <= panel.tail_error
+    require(right, '"tail_margin" is not that of the panel with these offsets')
+    return value
 
 
 def _require_same(problem: Problem, certificate: dict[str, Any], parameters: dict[str, Any]) -> None:
     """Go on only with a certificate that is whole, and is about these data and this question."""
     _require_form(certificate)
     require(certificate["checksum"] == checksum(certificate), "the checksum does not match the content")
-    data = digest_of(problem.matrix, problem.labels, problem.classes)  # not what the problem has kept
+    data = digest_of(problem.raw, problem.labels, problem.classes)  # not what the problem has kept
     require(certificate["data"] == data, "the data are not those of the certificate")
     require(certificate["problem"] == parameters, "the margins or rules are not the certificate's")
+    require_transformed(problem)
 
 
 def _checked(problem: Problem, certificate: dict[str, Any]) -> tuple[Bools | None, int, float]:

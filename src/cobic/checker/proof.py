@@ -13,11 +13,12 @@ tail margin in place of zero, and λ within the caps.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from cobic.checker.state import Refuted, State, require, within_total
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import PanelProblem, Problem
 
@@ -26,47 +27,12 @@ _EPS = float(np.finfo(np.float64).eps)
 _NUMBERS_KEPT = 1 << 22  # sums of the largest scores, of several multipliers: 32 MB
 
 
-class Refuted(Exception):
-    """Something in the certificate does not hold."""
-
-
-def require(holds: bool, fault: str) -> None:  # noqa: FBT001
-    """Go on only with what holds."""
-    if not holds:
-        raise Refuted(fault)
-
-
-@dataclass(frozen=True)
-class _State:
-    """A node of the tree: a box of counts, and which features are decided.
-
-    `inside` are the features that are in, `n_in` their numbers by class, `sums` for each sample their sums by class;
-    `free` are the features that are undecided. A node is `void` if it contradicts what is decided: nothing is left to
-    show.
-    """
-
-    low: Integers
-    high: Integers
-    free: Integers
-    inside: Integers
-    n_in: Integers
-    sums: Floats = field(repr=False)
-    void: bool = False
-
-    @property
-    def empty(self) -> bool:
-        return bool((self.low > self.high).any())
-
-    @property
-    def one_count(self) -> bool:
-        return bool((self.low == self.high).all())
-
-
 class Proof:
     """The walk through the tree."""
 
     def __init__(self, problem: Problem, certificate: dict[str, Any], panel: PanelProblem | None = None) -> None:
         self._problem, self._panel = problem, panel
+        self._groups = None if panel is None or panel.groups is None else panel.groups.of
         self._multipliers = [self._read_multipliers(entries) for entries in certificate["multipliers"]]
         self._slopes = certificate["slopes"]
         numbers = all(isinstance(slope, (int, float)) and abs(slope) < 1e300 for slope in self._slopes)
@@ -91,7 +57,7 @@ class Proof:
         more = int(np.floor(bound)) + 1  # a selection with fewer features has no larger objective
         left = [self._root()]
         while left:
-            state = _within_total(left.pop(), more, beyond=True)
+            state = within_total(left.pop(), more, beyond=True)
             left.extend(reversed(self._children(state, self._next_token(), 0)))
         require(next(self._tokens, None) is None, "the tree goes on after its end")
 
@@ -100,7 +66,7 @@ class Proof:
         self._level = bound
         left = [replace(self._root(), low=panel.low.astype(np.int64), high=panel.high.astype(np.int64))]
         while left:
-            state = _within_total(left.pop(), panel.total, beyond=False)
+            state = within_total(left.pop(), panel.total, beyond=False)
             left.extend(reversed(self._children(state, self._next_token(), panel.total)))
         require(next(self._tokens, None) is None, "the tree goes on after its end")
 
@@ -116,7 +82,7 @@ class Proof:
         beyond = or_more and bool(self._problem.required.any())
         left = [self._root()]
         while True:
-            state = _within_total(left.pop(), total, beyond=beyond)
+            state = within_total(left.pop(), total, beyond=beyond)
             allowed = not or_more or token[0] in ("count", "cut", "empty")
             require(allowed, "a proof for all larger totals decides on features")
             left.extend(reversed(self._children(state, token, total)))
@@ -129,12 +95,12 @@ class Proof:
         require(isinstance(token, list) and bool(token), "the tree ends too early")
         return list(token)
 
-    def _root(self) -> _State:
+    def _root(self) -> State:
         """All selections: nothing decided but the required features."""
         problem = self._problem
         k = problem.n_classes
         free = np.flatnonzero(problem.selectable)
-        root = _State(
+        root = State(
             low=np.maximum(problem.required_sizes, 1).astype(np.int64),
             high=problem.feature_class_sizes.astype(np.int64),
             free=free,
@@ -146,7 +112,7 @@ class Proof:
         self._undecided, self._sums = root.free, {}
         return root
 
-    def _children(self, state: _State, token: list[Any], total: int) -> list[_State]:
+    def _children(self, state: State, token: list[Any], total: int) -> list[State]:
         """What is left to show after a token."""
         match token:
             case ["empty"]:
@@ -174,7 +140,7 @@ class Proof:
         fault = f"the tree has a token {str(token)[:40]} that is not known"
         raise Refuted(fault)
 
-    def _both_values(self, state: _State, feature: int) -> list[_State]:
+    def _both_values(self, state: State, feature: int) -> list[State]:
         """The node with a feature out, and with it in."""
         if feature in state.free:
             return [self._decided(state, out=np.array([feature])), self._decided(state, into=np.array([feature]))]
@@ -182,12 +148,17 @@ class Proof:
         inside = feature in state.inside
         return [replace(state, void=state.void or inside), replace(state, void=state.void or not inside)]
 
-    def _decided(self, state: _State, out: Integers | None = None, into: Integers | None = None) -> _State:
-        """The same node with some features decided."""
+    def _decided(self, state: State, out: Integers | None = None, into: Integers | None = None) -> State:
+        """The same node with some features decided; one that is in keeps the others of its group out."""
         decided = np.concatenate([part for part in (out, into) if part is not None])
         free = state.free[~np.isin(state.free, decided)]
         if into is None or into.size == 0:
             return replace(state, free=free)
+        if self._groups is not None:
+            taken = self._groups[np.concatenate([state.inside, into])]
+            if np.unique(taken).size < taken.size:
+                return replace(state, free=free, void=True)
+            free = free[~np.isin(self._groups[free], taken)]
         classes = self._problem.feature_classes[into]
         sums, n_in = state.sums.copy(), state.n_in.copy()
         columns = self._problem.columns(into)
@@ -210,11 +181,21 @@ class Proof:
                     fault = "the multipliers are not pairs of an index and a positive whole number"
                     raise Refuted(fault)
         by_sample = multipliers.reshape(shape)
+        if self._panel is not None and self._panel.offset:
+            self._require_balanced(by_sample)
         if not self._problem.soft:
             require(bool(multipliers.any()), "multipliers that are all zero prove nothing")
             return by_sample
         require(bool((by_sample.sum(axis=1) <= PRECISION).all()), "multipliers of a sample exceed the price")
         return by_sample * (self._problem.slack_penalty / PRECISION)
+
+    def _require_balanced(self, multipliers: Floats) -> None:
+        """Every class wins with as much as it loses with, in whole numbers: then offsets drop out of Σ λ·margin."""
+        balance, asked = [0] * self._problem.n_classes, self._problem.comparisons
+        for sample, at in np.argwhere(multipliers):
+            balance[asked.own[sample]] += int(multipliers[sample, at])
+            balance[asked.other[sample, at]] -= int(multipliers[sample, at])
+        require(not any(balance), "the multipliers are not balanced: they depend on the offsets")
 
     def _evaluated(self, index: int) -> tuple[Floats, float]:
         """Scores e_i of all features under multipliers, and a bound on the rounding error of v."""
@@ -259,9 +240,10 @@ class Proof:
         """
         if self._panel is None:
             return 0.0
-        return 2.0 * self._panel.excess(multipliers) * self._panel.largest_margin * float(multipliers.sum())
+        largest = self._panel.largest_margin + self._panel.widest_offsets
+        return 2.0 * self._panel.excess(multipliers) * largest * float(multipliers.sum())
 
-    def _excludes(self, state: _State, index: int, total: int) -> bool:
+    def _excludes(self, state: State, index: int, total: int) -> bool:
         """Whether v ≤ 0 over the whole node: σ·T + Σ_r max (Q_r(n) − σ n) with the best n in each interval.
 
         With soft margins, whether the objective stays below its bound: the same with σ = −1 and T = 0.
@@ -286,7 +268,7 @@ class Proof:
         # σT and the σn are added and taken away again, class by class.
         return value <= -error - (2 * state.low.size + 8) * _EPS * abs(slope) * total
 
-    def _best_sums(self, state: _State, index: int) -> list[Floats]:
+    def _best_sums(self, state: State, index: int) -> list[Floats]:
         """For each class the sums of the scores of its 0, 1, 2, … best free features, added to those that are in.
 
         Many nodes have nothing decided but the counts: theirs are the same.
@@ -297,7 +279,7 @@ class Proof:
         pull = self._problem.comparisons.pull(self._multipliers[index])
         of, found = self._problem.feature_classes[state.free], []
         for cls in range(state.low.size):
-            ordered = np.sort(scores[state.free[of == cls]])[::-1]
+            ordered = np.sort(scores[self._leading(state.free[of == cls], scores)])[::-1]
             already = float(pull[:, cls] @ state.sums[:, cls])
             found.append(already + np.concatenate([[0.0], np.cumsum(ordered)]))
         if state.free is self._undecided:
@@ -306,16 +288,32 @@ class Proof:
             self._sums[index] = found
         return found
 
-    def _fixed(self, state: _State, index: int) -> _State:
+    def _leading(self, features: Integers, scores: Floats) -> Integers:
+        """Of features of one class, those that count: the best of each group."""
+        if self._groups is None:
+            return features
+        order = np.lexsort((-scores[features], self._groups[features]))
+        of = self._groups[features[order]]
+        return features[order[np.concatenate([[True], of[1:] != of[:-1]])]] if features.size else features
+
+    def _fixed(self, state: State, index: int) -> State:
         """Decide every feature whose other value multipliers exclude; only where the counts are settled."""
         require(state.one_count, "features are fixed where the counts are not settled")
-        free = np.bincount(self._problem.feature_classes[state.free], minlength=state.low.size)
+        free = self._available(state)
         if (state.low < state.n_in).any() or (state.low > state.n_in + free).any():
             return replace(state, void=True)  # the counts cannot be reached any more
         inside, out = self._forced(state, index)
         return self._decided(state, out=out, into=inside)
 
-    def _forced(self, state: _State, index: int) -> tuple[Integers, Integers]:
+    def _available(self, state: State) -> Integers:
+        """How many features of each class may still come in."""
+        of = self._problem.feature_classes[state.free]
+        if self._groups is None:
+            return np.bincount(of, minlength=state.low.size)
+        groups = [np.unique(self._groups[state.free[of == cls]]).size for cls in range(state.low.size)]
+        return np.array(groups)
+
+    def _forced(self, state: State, index: int) -> tuple[Integers, Integers]:
         scores, error = self._evaluated(index)
         multipliers = self._multipliers[index]
         pull = self._problem.comparisons.pull(multipliers)
@@ -324,15 +322,17 @@ class Proof:
         tops: list[tuple[Integers, Bools, Floats]] = []
         for cls, n in enumerate(state.low):
             members, left = state.free[of == cls], int(n - state.n_in[cls])
-            order = np.argsort(-scores[members], kind="stable")
-            chosen = np.zeros(members.size, dtype=np.bool_)
-            chosen[order[:left]] = True
+            leading = self._leading(members, scores)
+            leading = leading[np.argsort(-scores[leading], kind="stable")]
+            chosen = np.isin(members, leading[:left])
             already = float(pull[:, cls] @ state.sums[:, cls])
             value += (already + float(scores[members[chosen]].sum())) / int(n)
             # Taking one of the chosen out lets the next one in; putting another in drives the last one out. Where there
             # is no next or last one, the count leaves no choice.
-            first_out = scores[members[order[left]]] if left < members.size else -np.inf
-            last_in = scores[members[order[left - 1]]] if left > 0 else np.inf
+            first_out = np.full(members.size, scores[leading[left]] if left < leading.size else -np.inf)
+            last_in = np.full(members.size, scores[leading[left - 1]] if left > 0 else np.inf)
+            if self._groups is not None:
+                self._within_groups(members, scores, chosen, first_out, last_in)
             loss = np.where(chosen, scores[members] - first_out, last_in - scores[members]) / int(n)
             tops.append((members, chosen, loss))
         inside, out = [], []
@@ -342,10 +342,22 @@ class Proof:
             out.append(members[forced & ~chosen])
         return np.concatenate(inside), np.concatenate(out)
 
-    def _require_all_below(self, state: _State) -> None:
+    def _within_groups(
+        self, members: Integers, scores: Floats, chosen: Bools, first_out: Floats, last_in: Floats
+    ) -> None:
+        """Another of its group may take the place of a chosen feature; if it is put in, that one goes."""
+        assert self._groups is not None
+        for place in np.flatnonzero(chosen):
+            mates = np.flatnonzero(self._groups[members] == self._groups[members[place]])
+            last_in[mates] = scores[members[place]]
+            others = scores[members[mates[mates != place]]]
+            first_out[place] = max(first_out[place], others.max(initial=-np.inf))
+
+    def _require_all_below(self, state: State) -> None:
         """At most two features are missing: no panel that has them has a worst margin above the bound."""
         problem, panel = self._problem, self._panel
-        require(panel is not None and panel.caps is None, "only panels by their worst margin are looked at one by one")
+        plain = panel is not None and panel.caps is None and not (panel.offset and problem.n_classes > 2)
+        require(plain, "only panels by their worst margin, with offsets of two classes, are looked at one by one")
         missing = state.low - state.n_in
         if state.void or state.empty or (missing < 0).any():
             return
@@ -359,20 +371,26 @@ class Proof:
             sums = state.sums.copy()
             sums[:, first] += column
             among = columns[:, place + 1 :] if wanted.size == 2 and first == last else columns
-            worst = np.full(among.shape[1], np.inf)
+            by_class = np.full((problem.n_classes, among.shape[1]), np.inf)
             for sample, own in enumerate(problem.labels):
                 means = np.repeat(sums[sample][:, None], among.shape[1], axis=1)
                 means[last] += among[sample]
                 means /= state.low[:, None]
                 asked = problem.comparisons
                 for compared, factor in zip(asked.other[sample], asked.factor[sample], strict=True):
-                    np.minimum(worst, means[own] - factor * means[compared], out=worst)
+                    np.minimum(by_class[own], means[own] - factor * means[compared], out=by_class[own])
+            # The best offset makes the worst margins of two classes equal: half of their sum is what they come to.
+            worst = by_class.mean(axis=0) if panel is not None and panel.offset else by_class.min(axis=0)
+            if self._groups is not None and wanted.size == 2:
+                others = state.free[of == last][-among.shape[1] :] if among.shape[1] else state.free[:0]
+                worst[self._groups[others] == self._groups[state.free[of == first][place]]] = -np.inf
             require(bool((worst <= limit).all()), "a panel among all that are looked at exceeds the bound")
 
-    def _require_inconsistent(self, state: _State) -> None:
+    def _require_inconsistent(self, state: State) -> None:
         """The counts leave one selection; it is not consistent in exact arithmetic, or its objective is in bounds."""
         if state.void or state.empty:
             return
+        require(self._panel is None or not self._panel.offset, "with offsets a single panel takes multipliers, too")
         support = np.zeros(self._problem.n_features, dtype=np.bool_)
         support[state.inside] = True
         of = self._problem.feature_classes[state.free]
@@ -387,12 +405,3 @@ class Proof:
         else:
             excluded = not self._problem.is_consistent(support)
         require(excluded, "a selection that is called inconsistent is not")
-
-
-def _within_total(state: _State, total: int, *, beyond: bool) -> _State:
-    """The box cut down to the counts that can be part of the total, or of a larger one."""
-    low = np.maximum(state.low, total - (state.high.sum() - state.high))
-    if beyond:
-        return replace(state, low=low)
-    high = np.minimum(state.high, total - (state.low.sum() - state.low))
-    return replace(state, low=low, high=high)

@@ -24,6 +24,7 @@ COMMANDS = {
     "inspect": "show what is understood of a file, and the command to run next",
     "select": "select features from a table",
     "panel": "choose a given number of features that separate the classes best",
+    "frontier": "panels of several sizes: margin, proof, error, which size to choose",
     "report": "show an answer as a page: heatmap, margins, table, new samples, path",
     "classify": "classify new samples by a model",
     "verify": "check a certificate against the data",
@@ -77,9 +78,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    words = sys.argv[1:] if argv is None else argv
+    words = list(sys.argv[1:] if argv is None else argv)
     asked = next((word for word in words if not word.startswith("-")), "")
-    arguments = build_parser(asked).parse_args(argv)
+    arguments = build_parser(asked).parse_args(words, argparse.Namespace(words=words))
     try:
         return arguments.run(arguments) or 0
     except InputError as error:

@@ -4,16 +4,25 @@ example: cobic panel leukaemia.csv --labels class --size 4 --out panel
 """
 
 import argparse
-import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from cobic.analyses.panel import Panel, panel
-from cobic.answer.tables import finite
+from cobic.analyses.panel import panel
+from cobic.answer.folder import ANSWER_FILES
+from cobic.answer.panel import Panel
+from cobic.answer.panel_folder import PANEL_FILES, panel_files, panel_summary
+from cobic.answer.panel_words import panel_lines
 from cobic.cli import common
 from cobic.cli.main import EXIT_INTERRUPTED
 from cobic.errors import InputError
-
-_FILES = ("panel.csv", "model.json", "certificate.json", "panel.json")
+from cobic.io import read_groups
+from cobic.problem import Problem
+from cobic.problem.dataset import Dataset
+from cobic.report.page import render
+from cobic.report.story import PanelStory
+from cobic.search.budget import Stopwatch
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,25 +30,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_table_arguments(parser)
     add = parser.add_argument_group("the panel").add_argument
     add("--size", default="20", metavar="N", help="features in all, or of each class as A=5,B=5 (default: 20)")
+    add_panel_rules(add)
+    add("--time-limit", type=float, default=60.0, metavar="SECONDS", help="default: 60; 0 for none")
+    add("--gap", type=common.share, default=0.0, metavar="SHARE", help="end when no panel can be better by more")
+    add("--seed", type=int, default=0, help="default: 0")
+    common.add_answer_arguments(parser, ", ".join(PANEL_FILES))
+
+
+def add_panel_rules(add: Callable[..., Any]) -> None:
+    """Arguments that say what is asked of a panel besides its size."""
     tail = "share of the samples whose margins count, the worst first: 0 for the worst alone, 1 for all (default: 0.3)"
     add("--tail", type=float, default=0.3, metavar="SHARE", help=tail)
     add("--weights", choices=("equal", "balanced"), default="equal", help="balanced: all classes count the same")
+    add("--offset", action="store_true", help="add a constant to the mean of each class, fitted with the panel")
     add("--beta", type=float, default=1.0, help="how often the mean of another class counts (default: 1)")
     add("--ties", choices=("first", "exclude"), default="first", help="features with tied class means")
     add("--fixed-in", action="append", metavar="NAME", help="feature that must be in the panel (repeatable)")
     add("--fixed-out", action="append", metavar="NAME", help="feature that must not be (repeatable)")
-    add("--time-limit", type=float, default=60.0, metavar="SECONDS", help="default: 60; 0 for none")
-    add("--gap", type=common.share, default=0.0, metavar="SHARE", help="end when no panel can be better by more")
-    add("--seed", type=int, default=0, help="default: 0")
-    common.add_answer_arguments(parser, ", ".join(_FILES))
+    groups = "table with the columns feature, group, such as probe and gene: a panel holds one of each group at most"
+    add("--groups", type=Path, metavar="FILE", help=groups)
+
+
+def panel_rules(arguments: argparse.Namespace, data: Dataset) -> tuple[Problem, dict[str, Any]]:
+    """The problem, and what is asked of its panels, from the arguments of :func:`add_panel_rules`."""
+    rules = {name: getattr(arguments, name) for name in ("ties", "fixed_in", "fixed_out")}
+    groups = None if arguments.groups is None else read_groups(arguments.groups, data.feature_names)
+    asked = {name: getattr(arguments, name) for name in ("tail", "weights", "offset")}
+    return data.problem(beta=arguments.beta, **rules), {**asked, "groups": groups}
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, choose, tell, write."""
     asked, size = common.reading(arguments), _size(arguments.size)
+    watch = Stopwatch()
     data = common.read_data(asked)
-    rules = {name: getattr(arguments, name) for name in ("ties", "fixed_in", "fixed_out")}
-    problem = data.problem(beta=arguments.beta, **rules)
+    problem, rules = panel_rules(arguments, data)
+    watch.lap("read")
     with common.output_folder(arguments.out, overwrite=arguments.force):
         if not arguments.json:
             print(common.read_line(data))
@@ -47,22 +73,20 @@ def run(arguments: argparse.Namespace) -> int:
             found = panel(
                 problem,
                 size=size,
-                tail=arguments.tail,
-                weights=arguments.weights,
+                **rules,
                 time_limit=arguments.time_limit or None,
                 target_gap=arguments.gap,
                 seed=arguments.seed,
                 on_progress=on_progress,
             )
         _tell(arguments, found)
-        if arguments.out is not None and found.support.any():
-            texts = (
-                found.table.to_csv(index=False, lineterminator="\n"),
-                found.model.to_json(),
-                json.dumps(found.certificate, allow_nan=False) + "\n",
-                json.dumps(_document(found), indent=2, allow_nan=False) + "\n",
-            )
-            common.write_files(arguments, dict(zip(_FILES, texts, strict=True)), _FILES)
+        if arguments.out is not None:
+            watch.lap("choose")
+            story = PanelStory(found, data.source, shlex.join(["cobic", *arguments.words]), watch.seconds)
+            page = render(story)
+            watch.lap("report")
+            files = {"report.html": page, **panel_files(story)}
+            common.write_files(arguments, files, {*PANEL_FILES, *ANSWER_FILES})
     return EXIT_INTERRUPTED if found.stopped_by == "interrupt" else 0
 
 
@@ -79,33 +103,9 @@ def _size(text: str) -> int | dict[str, int]:
 
 def _tell(arguments: argparse.Namespace, found: Panel) -> None:
     if arguments.json:
-        common.print_json(_document(found))
-        return
-    if not found.support.any():
+        common.print_json(panel_summary(found))
+    elif not found.support.any():
         print("No panel was found in that time: raise --time-limit.")
-        return
-    common.print_table(found.table)
-    share = f"Mean of the worst {100 * found.problem.tail:g} % of margins {found.tail_margin:.4g}, worst margin"
-    wrong = int((found.problem.problem.margins(found.support) <= 0).sum())
-    read_back = f"{wrong} training sample(s) are not read back" if wrong else "every training sample is read back"
-    print(f"{share if found.problem.tail else 'Worst margin'} {found.worst_margin:.4g}: {read_back}.")
-    better = f"no other panel of that size is better by more than {100 * found.gap:.2g} %"
-    print(
-        "Proven optimal: no other panel of that size is better." if found.status == "optimal" else f"Proven: {better}."
-    )
-
-
-def _document(found: Panel) -> dict[str, Any]:
-    return {
-        "features": list(found.features),
-        "counts": list(found.counts),
-        "tail_margin": finite(found.tail_margin),
-        "worst_margin": finite(found.worst_margin),
-        "bound": found.bound,
-        "gap": finite(found.gap),
-        "status": str(found.status),
-        "seconds": round(found.seconds, 4),
-        "n_features": found.problem.problem.n_features,
-        "n_samples": found.problem.problem.n_samples,
-        "classes": list(found.classes),
-    }
+    else:
+        common.print_table(found.table)
+        print(panel_lines(found), flush=True)

@@ -4,6 +4,7 @@ example: cobic path leukaemia.csv --labels class --top 50 --out curve
 """
 
 import argparse
+import shlex
 from typing import Any
 
 from cobic.analyses.path import Path as Curve
@@ -12,6 +13,7 @@ from cobic.answer.curve import PATH_FILES, path_document, path_files
 from cobic.cli import common
 from cobic.cli.main import EXIT_INTERRUPTED
 
+_WIDE = 0.1  # of the features kept: a bound further above leaves open what is possible
 _SHOWN = ["n_selected", "upper_bound", "status", "worst_margin", "cv_error", "cv_se"]
 
 
@@ -29,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_method_arguments(parser, time_limit=10.0)
     common.add_parallel_arguments(parser, "folds")
     output = common.add_answer_arguments(parser, "path.csv, ranking.csv, path.json and, with matplotlib, path.svg")
-    output.add_argument("--top", type=int, metavar="N", help="list the N features that survive the largest margins")
+    output.add_argument(
+        "--top", type=int, metavar="N", help="list the N features that survive the largest margins (see also panel)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,5 +65,28 @@ def _tell(arguments: argparse.Namespace, curve: Curve) -> None:
             f"{curve.largest.bound:.4g} at most."
         )
     print(f"{'Choose' if curve.chosen is not None else 'No choice'}: {curve.reason}.")
+    _tell_of_panels(arguments, curve)
     if arguments.top is not None:
         common.print_table(curve.top(arguments.top))
+        print("Each of these survives with many others; the best together, with a proof, are a panel:")
+        print(f"  {_panel_command(arguments, 'panel', '--size', str(arguments.top))}")
+
+
+def _tell_of_panels(arguments: argparse.Namespace, curve: Curve) -> None:
+    """Where the numbers are far apart at large margins, the other question has the closer answer."""
+    table = curve.table
+    wide = table[(table[curve.kind] > table[curve.kind].min()) & (table["gap"] > _WIDE * table["n_selected"])]
+    if not wide.empty:
+        row = wide.iloc[-1]
+        print(
+            f"At {curve.kind} {row[curve.kind]:.4g} the gap is wide: {row['n_selected']} of at most "
+            f"{row['upper_bound']} features. How wide a margin a given number of features reaches, and what is proven "
+            "about it, says the frontier:"
+        )
+        print(f"  {_panel_command(arguments, 'frontier')}")
+
+
+def _panel_command(arguments: argparse.Namespace, command: str, *more: str) -> str:
+    """A command about the same data."""
+    asked = common.reading(arguments)
+    return shlex.join(["cobic", command, str(asked.path), *asked.classes, *asked.layout, *more])

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from cobic.answer.curve import Curve
 from cobic.answer.folder import read_answer
+from cobic.answer.frontier import read_frontier
+from cobic.answer.panel_folder import is_panel_folder, read_panel
+from cobic.answer.panel_words import panel_sentence
 from cobic.answer.words import answer_sentence
 from cobic.checks import require
 from cobic.cli import common
@@ -18,18 +21,21 @@ from cobic.io.labels import read_label_file
 from cobic.io.raw import Reading
 from cobic.problem.dataset import Dataset
 from cobic.report.page import render
-from cobic.report.story import Story
+from cobic.report.story import PanelStory, Story
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("answer", type=Path, metavar="ANSWER", help="folder of `cobic select --out`")
+    parser.add_argument(
+        "answer", type=Path, metavar="ANSWER", help="folder of `cobic select --out` or `cobic panel --out`"
+    )
     common.add_table_arguments(parser)
     more = parser.add_argument_group("more to show")
     more.add_argument("--new", metavar="FILE", help="new samples, read as DATA is: classified, and counted if labelled")
     more.add_argument("--new-labels-file", metavar="FILE", help="their classes, if --labels-file does not have them")
     more.add_argument("--new-without-classes", action="store_true", help="say what they are read as, whatever they are")
     more.add_argument("--path", type=Path, metavar="FOLDER", help="folder of `cobic path --out` about the same data")
+    more.add_argument("--frontier", type=Path, metavar="FOLDER", help="folder of `cobic frontier --out`, for a panel")
     output = parser.add_argument_group("the page")
     output.add_argument("--out", type=Path, metavar="FILE", help="default: report.html in ANSWER")
     output.add_argument("--force", action="store_true", help="overwrite the file")
@@ -41,12 +47,29 @@ def run(arguments: argparse.Namespace) -> None:
     _require_own_classes(arguments, asked)
     out = arguments.out or arguments.answer / "report.html"
     common.require_place(out, overwrite=arguments.force)
-    answer = read_answer(arguments.answer, common.read_data(asked))
+    tell = _panel_page if is_panel_folder(arguments.answer) else _selection_page
+    page, sentence = tell(arguments, asked, common.read_data(asked))
+    write_text(out, page)
+    print(f"{sentence}.")
+    print(f"Look at {out}.")
+
+
+def _selection_page(arguments: argparse.Namespace, asked: Reading, data: Dataset) -> tuple[str, str]:
+    """The page of a selection, and its heading."""
+    require(arguments.frontier is None, f"--frontier is for panels, and {arguments.answer} holds a selection")
+    answer = read_answer(arguments.answer, data)
     curve = None if arguments.path is None else Curve.read(arguments.path, answer.problem)
     new = _read_new(arguments, asked, answer.problem.feature_names)
-    write_text(out, render(Story(**vars(answer), new=new, curve=curve)))
-    print(f"{answer_sentence(answer.problem, answer.result)}.")
-    print(f"Look at {out}.")
+    return render(Story(**vars(answer), new=new, curve=curve)), answer_sentence(answer.problem, answer.result)
+
+
+def _panel_page(arguments: argparse.Namespace, asked: Reading, data: Dataset) -> tuple[str, str]:
+    """The page of a panel, and its heading."""
+    require(arguments.path is None, f"--path is for selections, and {arguments.answer} holds a panel")
+    answer = read_panel(arguments.answer, data)
+    frontier = None if arguments.frontier is None else read_frontier(arguments.frontier, answer.panel.problem)
+    new = _read_new(arguments, asked, answer.problem.feature_names)
+    return render(PanelStory(**vars(answer), new=new, frontier=frontier)), panel_sentence(answer.panel)
 
 
 def _require_own_classes(arguments: argparse.Namespace, asked: Reading) -> None:

@@ -19,7 +19,6 @@ from cobic.io.labels import LabelOptions
 from cobic.io.raw import Note, RawTable, Reading
 from cobic.io.read import as_dataset, read_raw
 
-_LABELS = ("labels", "labels_file", "labels_from_names")
 _MOST_CLASSES = 10  # more different texts are rather names, or remarks
 _CLASS_WORDS = re.compile(
     r"(.*[^a-z])?(class(es)?|labels?|groups?|(sub|pheno|cell)?types?|diagnos[ie]s|status|outcome|target|condition|"
@@ -54,7 +53,7 @@ def overview(reading: Reading) -> Overview:
     require(not reading.backed, f"{reading.path}: inspect reads the whole file: leave out --backed")
     raw = read_raw(reading)
     options = LabelOptions.of(reading)
-    labels, guessed = tuple(reading.arguments(*_LABELS)), False
+    labels, guessed = tuple(reading.classes), False
     if not options.asked.says_classes:
         labels, side = _proposal(raw, reading)
         guessed = raw.samples_in is None and reading.features_in_rows is None
@@ -70,11 +69,7 @@ def overview(reading: Reading) -> Overview:
 def next_command(found: Overview, reading: Reading) -> str:
     """The command to run next."""
     labels = found.labels or ("--labels-file", _UNKNOWN)
-    said = reading.arguments("ids", "part", "header_row", "decimal", "encoding")
-    if reading.features_in_rows is not None:
-        said.append("--features-in-rows" if reading.features_in_rows else "--samples-in-rows")
-    said += [word for name in reading.drop for word in ("--drop", name)]
-    return shlex.join(["cobic", "select", str(reading.path), *labels, *said, "--out", "answer"])
+    return shlex.join(["cobic", "select", str(reading.path), *labels, *reading.layout, "--out", "answer"])
 
 
 def _proposal(raw: RawTable, reading: Reading) -> tuple[tuple[str, ...], bool]:
@@ -84,7 +79,7 @@ def _proposal(raw: RawTable, reading: Reading) -> tuple[tuple[str, ...], bool]:
     for proposed, side in _candidates(raw, reading, sides):
         for said in ((), ("--features-in-rows" if side else "--samples-in-rows",))[: len(sides)]:
             if _works(raw, replace(proposed, features_in_rows=side if said else reading.features_in_rows)):
-                return (*proposed.arguments(*_LABELS), *said), side
+                return (*proposed.classes, *said), side
     return (), raw.rows.size > raw.columns.size if known is None else known
 
 

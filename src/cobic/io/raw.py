@@ -48,6 +48,20 @@ class Reading:
         """Whether it says where the classes are."""
         return any(each is not None for each in (self.labels, self.labels_file, self.labels_from_names))
 
+    @property
+    def classes(self) -> list[str]:
+        """Where the classes are, as the command line spells it."""
+        return self.arguments("labels", "labels_file", "labels_from_names")
+
+    @property
+    def layout(self) -> list[str]:
+        """All that is said besides the classes, as the command line spells it."""
+        said = self.arguments("ids", "part", "header_row", "decimal", "encoding")
+        if self.features_in_rows is not None:
+            said.append("--features-in-rows" if self.features_in_rows else "--samples-in-rows")
+        said += [word for name in self.drop for word in ("--drop", name)]
+        return [*said, "--backed"] if self.backed else said
+
     def arguments(self, *names: str) -> list[str]:
         """Some of the parts as the command line spells them, where they are given."""
         given = [(name, getattr(self, name)) for name in names if getattr(self, name) is not None]

@@ -12,8 +12,10 @@ from cobic.matrix.base import Bools, Floats, Integers, Matrix
 from cobic.matrix.convert import as_matrix, stays_where_it_is, stored_sparse
 from cobic.matrix.sparse import SparseMatrix
 from cobic.matrix.stored import StoredArray, StoredSparse
+from cobic.matrix.transform import TRANSFORMS, Transform, TransformName
 
 __all__ = [
+    "TRANSFORMS",
     "Bools",
     "Floats",
     "Integers",
@@ -21,6 +23,8 @@ __all__ = [
     "SparseMatrix",
     "StoredArray",
     "StoredSparse",
+    "Transform",
+    "TransformName",
     "as_matrix",
     "stays_where_it_is",
     "stored_sparse",

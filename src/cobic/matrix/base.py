@@ -1,18 +1,24 @@
 """What every kind of matrix can do."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from cobic.matrix.transform import Transform
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Bits = NDArray[np.uint64]
 NotFinite = tuple[int, int, float]
+
+_ROWS_AT_ONCE, _CELLS_AT_ONCE = 256, 1 << 20  # 8 MB of a matrix on disk
 
 
 @dataclass(eq=False)
@@ -101,6 +107,18 @@ class Matrix(ABC):
     @abstractmethod
     def take(self, index: Integers) -> "Matrix":
         """Some samples, in the same form; of a file or of chunks, a view."""
+
+    @abstractmethod
+    def transformed(self, transform: "Transform") -> "Matrix":
+        """The same with transformed values: of what is in memory a copy, else made as they are read."""
+
+    def row_blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """All samples, dense, a few at a time: which ones, and their values."""
+        n_samples, n_features = self.shape
+        at_once = min(_ROWS_AT_ONCE, max(1, _CELLS_AT_ONCE // n_features))
+        for start in range(0, n_samples, at_once):
+            block = slice(start, min(start + at_once, n_samples))
+            yield block, self.rows(np.arange(block.start, block.stop))
 
     @abstractmethod
     def row_peaks(self, features: Bools) -> Floats:

@@ -12,6 +12,7 @@ from cobic.matrix.base import Bits, Bools, Floats, Integers, Matrix, Survey
 from cobic.matrix.cache import ColumnCache, RowsAhead
 from cobic.matrix.grid import Places, crossing, size_of
 from cobic.matrix.pool import one_blas_thread, single_threaded
+from cobic.matrix.transform import Transform
 
 Task = Callable[[int, int], tuple[Any, ...] | None]  # an operation and its arguments for a row and column of chunks
 Grid = list[tuple[int, int, Any]]
@@ -24,9 +25,9 @@ class ChunkedMatrix(Matrix):
 
     costly = True
 
-    def __init__(self, array: Any, index: Integers | None = None) -> None:
+    def __init__(self, array: Any, index: Integers | None = None, transform: Transform | None = None) -> None:
         super().__init__((array.shape[0] if index is None else index.size, array.shape[1]))
-        self._array, self._index = array, index
+        self._array, self._index, self._transform = array, index, transform
         self._cache, self._ahead = ColumnCache(self.shape[0]), RowsAhead()
         parts, self._columns = (_slices(sizes) for sizes in array.chunks)
         # Of each row of chunks: where its rows go, and which of them are meant.
@@ -36,7 +37,8 @@ class ChunkedMatrix(Matrix):
 
     @property
     def kind(self) -> str:
-        return f"dask {self._array.dtype} in {self._array.npartitions} chunks"
+        how = "" if self._transform is None else f", {self._transform.words}"
+        return f"dask {self._array.dtype} in {self._array.npartitions} chunks{how}"
 
     @property
     def nbytes(self) -> int:
@@ -89,10 +91,15 @@ class ChunkedMatrix(Matrix):
 
     def selected(self, index: Integers) -> Any:
         array = self._array if self._index is None else self._array[self._index]
-        return array[:, index]
+        chosen = array[:, index]
+        return chosen if self._transform is None else ChunkedMatrix(chosen, None, self._transform.part(index))
 
     def take(self, index: Integers) -> "ChunkedMatrix":
-        return ChunkedMatrix(self._array, np.asarray(index) if self._index is None else self._index[index])
+        chosen = np.asarray(index) if self._index is None else self._index[index]
+        return ChunkedMatrix(self._array, chosen, self._transform)
+
+    def transformed(self, transform: Transform) -> "ChunkedMatrix":
+        return ChunkedMatrix(self._array, self._index, transform)
 
     def row_peaks(self, features: Bools) -> Floats:
         parts = [_shared(features[columns]) for columns in self._columns]
@@ -117,12 +124,13 @@ class ChunkedMatrix(Matrix):
         """An operation with its arguments for each chunk that has something of what is meant."""
         delayed = _dask().delayed(_on_chunk, pure=False)
         locals_ = [_shared(local) for _, local in self._rows]
+        transforms = [_shared(self._transform and self._transform.part(columns)) for columns in self._columns]
         grid = []
         for r, (to, _) in enumerate(self._rows):
             for c, columns in enumerate(self._columns):
                 call = task(r, c) if size_of(to) and size_of(columns) else None
                 if call is not None:
-                    grid.append((r, c, delayed(self._blocks[r, c], locals_[r], *call)))
+                    grid.append((r, c, delayed(self._blocks[r, c], locals_[r], transforms[c], *call)))
         return grid
 
     def _sums(self, axis: int, task: Task, *rest: int) -> Floats:
@@ -184,10 +192,11 @@ def _within(index: Integers, parts: list[slice]) -> Iterator[tuple[Integers, Int
         yield inside, index[inside] - part.start
 
 
-def _on_chunk(chunk: Any, rows: Integers | None, operation: str, *given: Any) -> Any:
+def _on_chunk(chunk: Any, rows: Integers | None, transform: Transform | None, operation: str, *given: Any) -> Any:
     """Do something where the chunk is; other threads of that place do the same with theirs."""
     from cobic.matrix.convert import as_matrix  # a matrix of chunks is one of the matrices that it knows
 
     with single_threaded(), np.errstate(over="ignore", invalid="ignore"):  # who asked for it looks at the result
         matrix = as_matrix(chunk)
-        return getattr(matrix if rows is None else matrix.take(rows), operation)(*given)
+        matrix = matrix if rows is None else matrix.take(rows)
+        return getattr(matrix if transform is None else matrix.transformed(transform), operation)(*given)

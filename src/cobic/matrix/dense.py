@@ -12,6 +12,8 @@ from cobic.matrix.grid import Tile, tile_shape, tiles
 from cobic.matrix.parts import MatrixInParts
 from cobic.matrix.pool import Room
 from cobic.matrix.stored import StoredArray
+from cobic.matrix.transform import Transform, value_type
+from cobic.matrix.transformed import TransformedArray
 
 _STRIP = 256  # columns: a strip of all rows stays in the cache
 
@@ -47,7 +49,7 @@ class InMemory:
 class DenseMatrix(MatrixInParts):
     """A table of numbers; its tiles are widened to float64 as they are needed."""
 
-    def __init__(self, source: NDArray[Any] | InMemory | StoredArray) -> None:
+    def __init__(self, source: NDArray[Any] | InMemory | StoredArray | TransformedArray) -> None:
         super().__init__(InMemory(source) if isinstance(source, np.ndarray) else source)
         self._tile = tile_shape(self.shape)
         if self._tile == self.shape:
@@ -89,6 +91,15 @@ class DenseMatrix(MatrixInParts):
 
     def take(self, index: Integers) -> Matrix:
         return DenseMatrix(self._source.take(index))
+
+    def transformed(self, transform: Transform) -> Matrix:
+        if self.costly:
+            return DenseMatrix(TransformedArray(self._source, transform))
+        kind = value_type(self._source.dtype)
+        result: NDArray[Any] = np.empty(self.shape, dtype=kind)
+        for rows, columns, part in self._on_parts(lambda values, _, at: transform.part(at).of(values, kind)):
+            result[rows, columns] = part
+        return DenseMatrix(result)
 
     @staticmethod
     def _survey_of(values: Floats, bit_weights: Bits | None) -> Survey:

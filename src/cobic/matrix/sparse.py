@@ -13,6 +13,8 @@ from cobic.matrix.grid import bands
 from cobic.matrix.parts import MatrixInParts
 from cobic.matrix.pool import Room, in_order
 from cobic.matrix.stored import Form, cleaned, compressed, picked
+from cobic.matrix.transform import Transform
+from cobic.matrix.transformed import TransformedSparse, require_zeros, transformed_entries
 
 
 class SparseInMemory:
@@ -45,6 +47,11 @@ class SparseInMemory:
         taken = self._array[index]
         taken.sum_duplicates()  # rows that are not taken in rising order leave csc unsorted
         return SparseInMemory(taken)
+
+    def transformed(self, transform: Transform) -> "SparseInMemory":
+        """The same with transformed entries."""
+        require_zeros(transform)
+        return SparseInMemory(transformed_entries(self.band(slice(0, self.indptr.size - 1)), transform))
 
 
 class SparseMatrix(MatrixInParts):
@@ -115,6 +122,10 @@ class SparseMatrix(MatrixInParts):
 
     def take(self, index: Integers) -> Matrix:
         return SparseMatrix(self._source.take(index))
+
+    def transformed(self, transform: Transform) -> Matrix:
+        source = self._source
+        return SparseMatrix(TransformedSparse(source, transform) if self.costly else source.transformed(transform))
 
     @staticmethod
     def _survey_of(values: Any, bit_weights: Bits | None) -> Survey:

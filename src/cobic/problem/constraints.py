@@ -70,7 +70,7 @@ def read_constraints(
         message = f"fixed_in holds feature {called(both[0])}, which is {why}: take it out of one of them"
         raise InputError(message)
     free: list[Integers] = []
-    for members in _read_groups(groups, feature_classes.size):
+    for members in group_members(groups, feature_classes.size):
         if required[members].any() and excluded[members].any():
             inside, out = members[required[members]][0], members[excluded[members]][0]
             message = (
@@ -130,7 +130,7 @@ def _mask(what: str, given: Any, size: int, names: Names) -> Bools:
     return np.fromiter((name in wanted for name in names), dtype=np.bool_, count=size)
 
 
-def _read_groups(groups: Sequence[Any] | None, size: int) -> list[Integers]:
+def group_members(groups: Sequence[Any] | None, size: int) -> list[Integers]:
     """Members of each group of two or more, in the order of their first members."""
     if groups is None:
         return []

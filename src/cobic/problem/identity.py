@@ -13,7 +13,6 @@ from cobic.matrix import Integers, Matrix
 if TYPE_CHECKING:
     from cobic.problem.problem import Problem
 
-_ROWS_AT_ONCE, _CELLS_AT_ONCE = 256, 1 << 20  # 8 MB of a matrix on disk
 _ITEMS_AT_ONCE = 1 << 14  # of a long list: as one text it would take many times the memory
 
 
@@ -21,9 +20,7 @@ def digest_of(matrix: Matrix, labels: Integers, classes: NDArray[Any]) -> dict[s
     """Shape of the data and SHA-256 of their values (float64, little-endian, by sample) and class indices (int64)."""
     digest = hashlib.sha256()
     n_samples, n_features = matrix.shape
-    at_once = min(_ROWS_AT_ONCE, max(1, _CELLS_AT_ONCE // n_features))
-    for start in range(0, n_samples, at_once):
-        rows = matrix.rows(np.arange(start, min(start + at_once, n_samples)))
+    for _, rows in matrix.row_blocks():
         digest.update(np.ascontiguousarray(rows + 0.0, dtype="<f8").data)  # + 0.0 turns −0 into 0
     digest.update(labels.astype("<i8").tobytes())
     return {
@@ -35,7 +32,11 @@ def digest_of(matrix: Matrix, labels: Integers, classes: NDArray[Any]) -> dict[s
 
 
 def problem_parameters(problem: "Problem") -> dict[str, Any]:
-    """The margins and rules of a problem: a number where all samples have the same margin, else one per sample."""
+    """The margins and rules of a problem: a number where all samples have the same margin, else one per sample.
+
+    A transform is named only if there is one, so that certificates without one stay what they were.
+    """
+    own = problem.transformation
     alpha, beta = (vector.tolist() for vector in (problem.alpha, problem.beta))
     return {
         "alpha": alpha[0] if len(set(alpha)) == 1 else alpha,
@@ -46,6 +47,7 @@ def problem_parameters(problem: "Problem") -> dict[str, Any]:
         "required": np.flatnonzero(problem.required).tolist(),
         "excluded": np.flatnonzero(~problem.selectable).tolist(),
         "groups": [members.tolist() for members in problem.constraints.groups],
+        **({} if own is None else {"transform": {"name": own.name, "floor": own.floor}}),
     }
 
 
@@ -55,13 +57,14 @@ def problem_arguments(parameters: dict[str, Any], n_features: int) -> dict[str, 
     for number, members in enumerate(parameters["groups"]):
         for feature in members:
             groups[feature] = number
-    price = parameters["slack_penalty"]
+    price, transform = parameters["slack_penalty"], parameters.get("transform")
     return {
         **{name: parameters[name] for name in ("alpha", "beta", "ties", "beta_rule")},
         "slack_penalty": float("inf") if price is None else price,
         "fixed_in": parameters["required"],
         "fixed_out": parameters["excluded"],
         "groups": groups,
+        **({} if transform is None else {"transform": transform["name"], "floor": transform["floor"]}),
     }
 
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from cobic.checks import require_choice
 from cobic.errors import InputError
-from cobic.matrix import Bools, Floats, Integers, Matrix, as_matrix
-from cobic.problem.arguments import margin_vector, names_along, require_finite
+from cobic.matrix import Bools, Floats, Integers, Matrix, Transform, TransformName, as_matrix
+from cobic.problem.arguments import margin_vector, names_along, support_mask, transformed
 from cobic.problem.assignment import assign_features, order_by_value, small_leads
 from cobic.problem.comparisons import all_comparisons
 from cobic.problem.constraints import read_constraints
@@ -57,7 +57,14 @@ class Problem:
         Features that every selection must hold, or must not hold. A name stands for all features called so.
     groups : sequence of shape (n_features,), optional
         A label per feature: features with the same label are selected together or not at all. None, NaN or ``""`` for
-        a feature on its own.
+        a feature on its own. (The groups of :func:`cobic.panel` are of another kind: one feature of each at most.)
+    transform : {"log2", "log1p", "standardise"} or None, default=None
+        What becomes of the values first: log₂ x, where differences are fold changes; ln (1 + x); or, for each feature,
+        (x − mean) / standard deviation over the samples. Sparse data take what leaves zeros zero: ``"log1p"``, and
+        ``"log2"`` with ``floor=1``.
+    floor : float, optional
+        The smallest value under a logarithm: what is below counts as it. Without one, values must be above 0, or at
+        least 0 for ``"log1p"``.
     feature_names, sample_names : sequence of str, optional
         Names for messages and tables; those of a data frame are taken by default. They need not be unique.
 
@@ -71,6 +78,10 @@ class Problem:
         Mean of each feature over the samples of each class.
     leads, n_ties : ndarray of shape (n_features,) and int
         By how much the largest class mean of each feature exceeds the second; for how many the two are exactly equal.
+    raw, matrix : Matrix
+        The data as they were given, and transformed: the same without a transform.
+    transformation : Transform or None
+        The transform, which new samples go through as well.
     alpha, beta, slack_penalty : ndarray of shape (n_samples,), and float
         The margins asked of each sample, and the price of a unit of violation; inf with hard margins.
     constraints : Constraints
@@ -102,16 +113,20 @@ class Problem:
         fixed_in: Any = None,
         fixed_out: Any = None,
         groups: Sequence[Any] | None = None,
+        transform: TransformName | None = None,
+        floor: float | None = None,
         feature_names: Sequence[str] | None = None,
         sample_names: Sequence[str] | None = None,
     ) -> None:
         require_choice("ties", ties, ("first", "exclude"))
         require_choice("beta_rule", beta_rule, ("published", "sign-aware"))
-        self.matrix: Matrix = as_matrix(X)
-        self.n_samples, self.n_features = self.matrix.shape
+        asked = Transform.named(transform, floor)
+        self.raw: Matrix = as_matrix(X)
+        self.n_samples, self.n_features = self.raw.shape
         self.feature_names = names_along("feature_names", feature_names, X, "columns", self.n_features)
         self.sample_names = names_along("sample_names", sample_names, X, "index", self.n_samples)
-        require_finite(self.matrix, self.sample_names, self.feature_names)
+        names = self.sample_names, self.feature_names
+        self.transformation, self.matrix = transformed(self.raw, asked, *names)
         self.classes, self.labels = encode_labels(y, self.matrix.shape)
         self.n_classes = int(self.classes.size)
         self.ties, self.beta_rule = ties, beta_rule
@@ -121,7 +136,8 @@ class Problem:
         self.feature_classes, self.class_means, self.leads, self.n_ties = assign_features(
             self.matrix, self.labels, self.class_sizes, leave_out_ties=ties == "exclude"
         )
-        self._given_constraints = {"fixed_in": fixed_in, "fixed_out": fixed_out, "groups": groups}
+        self._given: dict[str, Any] = {"fixed_in": fixed_in, "fixed_out": fixed_out, "groups": groups}
+        self._given |= {"transform": transform, "floor": floor}
         self.constraints = read_constraints(fixed_in, fixed_out, groups, self.feature_classes, self.feature_names)
         self.required, self.selectable = self.constraints.required, self.constraints.selectable
         self.slack_penalty = self._read_penalty(slack_penalty)
@@ -153,8 +169,8 @@ class Problem:
 
     @cached_property
     def digest(self) -> dict[str, Any]:
-        """Shape of the data, names of the classes, and a SHA-256 of all values; computed once."""
-        return digest_of(self.matrix, self.labels, self.classes)
+        """Shape of the data, names of the classes, and a SHA-256 of all raw values; computed once."""
+        return digest_of(self.raw, self.labels, self.classes)
 
     @property
     def n_selectable(self) -> int:
@@ -279,11 +295,11 @@ class Problem:
         Returns
         -------
         Problem
-            Feature classes are those of these samples alone.
+            Feature classes, and what a transform learns, are those of these samples alone.
         """
         names = None if self.sample_names is None else [self.sample_names[sample] for sample in samples]
         return Problem(
-            self.matrix.take(samples),
+            self.raw.take(samples),
             self.classes[self.labels[samples]],
             self.alpha[samples],
             self.beta[samples],
@@ -292,7 +308,7 @@ class Problem:
             slack_penalty=self.slack_penalty,
             feature_names=self.feature_names,
             sample_names=names,
-            **self._given_constraints,
+            **self._given,
         )
 
     def objective_ceiling(self, support: ArrayLike) -> float:
@@ -403,18 +419,7 @@ class Problem:
 
     def check_support(self, support: ArrayLike) -> Bools:
         """Return a selection as a boolean mask over the features, or raise `InputError`."""
-        try:
-            mask = np.asarray(support)
-        except ValueError:
-            message = "the selection is a list of lists of different lengths: give one entry per feature"
-            raise InputError(message) from None
-        if mask.shape != (self.n_features,):
-            message = f"the selection has shape {mask.shape}, not ({self.n_features},): one entry per feature"
-            raise InputError(message)
-        if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
-            message = "the selection must be a mask of true/false (or 0/1) values, one per feature"
-            raise InputError(message)
-        return mask.astype(np.bool_, copy=False)
+        return support_mask(support, self.n_features)
 
     def __repr__(self) -> str:
         """Shape, classes and their features in one line."""

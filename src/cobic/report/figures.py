@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cobic.matrix import Floats
+from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
-from cobic.report.views import GREY, Course, Heatmap, Margins, colour
+from cobic.report.views import GREY, Course, Heatmap, colour
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure as Figure
 
+_MOST_DOTS = 100  # along a line: more of them only make it thick
 _LONGEST_LABEL = 14  # characters beside an axis, on a narrow screen
 
 
@@ -88,23 +89,28 @@ def heatmap_figure(problem: Problem, view: Heatmap) -> Any:
     return figure
 
 
-def margins_figure(problem: Problem, view: Margins) -> Any:
-    """Each sample's margin, smallest first; binding samples filled, the others hollow."""
+def margins_figure(labels: Integers, margins: Floats, marked: Bools, tail: tuple[float, float] | None = None) -> Any:
+    """The margins of samples of these classes, smallest first; the marked ones as diamonds.
+
+    The tail, if there is one, is shaded: how many samples it has, and their mean.
+    """
     figure = _figure(height=300)
-    place = np.arange(view.samples.size) + 0.5
-    colours = np.array([colour(int(cls)) for cls in problem.labels[view.samples]])
-    figure.segment(x0=place, x1=place, y0=0, y1=view.margins, line_color=colours, line_alpha=0.55, line_width=2)
-    for binding in (False, True):
-        which = view.binding == binding
+    place = np.arange(margins.size) + 0.5
+    colours = np.array([colour(int(cls)) for cls in labels])
+    if tail is not None:
+        _shade_tail(figure, *tail)
+    figure.segment(x0=place, x1=place, y0=0, y1=margins, line_color=colours, line_alpha=0.55, line_width=2)
+    for mark in (False, True):
+        which = marked == mark
         figure.scatter(
             place[which],
-            view.margins[which],
-            size=11 if binding else 7,
-            marker="diamond" if binding else "circle",
+            margins[which],
+            size=11 if mark else 7,
+            marker="diamond" if mark else "circle",
             line_color=colours[which],
             line_width=1.5,
             fill_color=colours[which],
-            fill_alpha=1.0 if binding else 0.35,
+            fill_alpha=1.0 if mark else 0.35,
         )
     _rule(figure, "width", 0, line_width=1.5, name="ink")
     figure.xgrid.visible = False
@@ -113,8 +119,16 @@ def margins_figure(problem: Problem, view: Margins) -> Any:
     return figure
 
 
-def course_figure(view: Course, *, soft: bool) -> Any:
-    """How the bound and the best selection met."""
+def _shade_tail(figure: Any, count: float, mean: float) -> None:
+    """A grey band behind the samples of the tail, and a line at their mean."""
+    from bokeh.models import BoxAnnotation
+
+    figure.add_layout(BoxAnnotation(left=0, right=count, fill_color=GREY, fill_alpha=0.18, line_color=None))
+    figure.segment(x0=[0], x1=[count], y0=[mean], y1=[mean], line_color=GREY, line_width=2, line_dash="dashed")
+
+
+def course_figure(view: Course, label: str, least_edge: float = 0.0) -> Any:
+    """How the bound and the best answer met."""
     figure = _figure(height=280)
     both = np.isfinite(view.found) & np.isfinite(view.bound)
     figure.varea_step(
@@ -124,40 +138,56 @@ def course_figure(view: Course, *, soft: bool) -> Any:
     for values, shade in ((view.bound, GREY), (view.found, "#0072B2")):
         shown = np.isfinite(values)
         figure.step(view.seconds[shown], values[shown], mode="after", line_color=shade, line_width=2.5)
-        figure.scatter(view.seconds[shown], values[shown], size=5, color=shade)
-    known = np.concatenate([view.found, view.bound])
-    low, high = np.nanmin(known), np.nanmax(known)
-    edge = max(0.06 * (high - low), 0.5)  # at least a feature high
+        if values.size <= _MOST_DOTS:
+            figure.scatter(view.seconds[shown], values[shown], size=5, color=shade)
+    low, high = view.extent
+    edge = max(0.06 * (high - low), least_edge, 1e-3 * abs(high))  # a line is not a picture
     figure.y_range.start, figure.y_range.end = low - edge, high + edge
     figure.x_range.start = 0
     figure.xaxis.axis_label = "seconds"
-    figure.yaxis.axis_label = "objective" if soft else "features"
+    figure.yaxis.axis_label = label
     return figure
 
 
-def path_figures(kind: str, table: dict[str, Floats], chosen: float | None) -> list[Any]:
-    """Features kept, and the cross-validated error where there is one, over a margin."""
-    margin = table["margin"]
-    kept = _figure(height=260)
-    kept.varea(margin, table["n_selected"], table["upper_bound"], fill_color=GREY, fill_alpha=0.2)
-    kept.line(margin, table["n_selected"], line_color="#0072B2", line_width=2.5)
-    kept.scatter(margin, table["n_selected"], size=7, color="#0072B2")
-    kept.yaxis.axis_label = "features kept"
-    figures = [kept]
+def curve_figures(table: dict[str, Floats], chosen: float | None, over: str, what: str, **options: Any) -> list[Any]:
+    """What was found and its bound, and the cross-validated error where there is one, `over` a margin or size `at`."""
+    at = table["at"]
+    options |= {"min_border_left": 64}  # the same for both, so that they stand in line
+    best = _figure(height=260, **options)
+    best.varea(at, table["found"], table["bound"], fill_color=GREY, fill_alpha=0.2)
+    best.line(at, table["bound"], line_color=GREY, line_width=1.5)
+    best.line(at, table["found"], line_color="#0072B2", line_width=2.5)
+    best.scatter(at, table["found"], size=7, color="#0072B2")
+    best.yaxis.axis_label = what
+    figures = [best]
     if "cv_error" in table:
-        error = _figure(height=220)
+        error = _figure(height=220, **options)
         low, high = table["cv_error"] - table["cv_se"], table["cv_error"] + table["cv_se"]
-        error.segment(x0=margin, x1=margin, y0=np.maximum(low, 0), y1=high, line_color="#D55E00", line_width=1.5)
-        error.line(margin, table["cv_error"], line_color="#D55E00", line_width=2)
-        error.scatter(margin, table["cv_error"], size=7, color="#D55E00")
+        error.segment(x0=at, x1=at, y0=np.maximum(low, 0), y1=high, line_color="#D55E00", line_width=1.5)
+        error.line(at, table["cv_error"], line_color="#D55E00", line_width=2)
+        error.scatter(at, table["cv_error"], size=7, color="#D55E00")
         error.y_range.start = 0
         error.yaxis.axis_label = "error"
         figures.append(error)
     for each in figures:
         if chosen is not None:
             _rule(each, "height", chosen, line_dash="dotted", line_width=1.5, name="ink")
-    figures[-1].xaxis.axis_label = f"margin {'α' if kind == 'alpha' else 'β'}"
+        if "x_axis_type" in options:
+            _tick_at(each, at)
+    figures[-1].xaxis.axis_label = over
     return figures
+
+
+def _tick_at(figure: Any, places: Floats) -> None:
+    """Ticks of a logarithmic axis at these places, as far as there is room for their labels."""
+    from bokeh.models import FixedTicker
+
+    logs, ticks = np.log(places), [0]
+    for place in range(1, places.size):
+        if logs[place] - logs[ticks[-1]] >= 0.08 * (logs[-1] - logs[0]):  # 30 of 390 pixels
+            ticks.append(place)
+    figure.xaxis.ticker = figure.xgrid.ticker = FixedTicker(ticks=places[ticks])
+    figure.xaxis.major_label_overrides = {float(at): f"{at:.0f}" for at in places[ticks]}
 
 
 def _figure(**options: Any) -> "Figure":

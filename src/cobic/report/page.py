@@ -6,29 +6,33 @@ from pathlib import Path
 from typing import Any
 
 from cobic.answer.curve import Curve
+from cobic.answer.panel import Panel
 from cobic.checks import require
+from cobic.errors import InputError
 from cobic.io import write_text
 from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
 from cobic.report import figures
 from cobic.report.contents import contents
-from cobic.report.story import Story
+from cobic.report.panel_contents import panel_contents
+from cobic.report.story import PanelStory, Story
 from cobic.search.result import Result
 
 
-def render(story: Story) -> str:
+def render(story: Story | PanelStory) -> str:
     """Write the page."""
-    from jinja2 import Environment
+    from jinja2 import Environment, FunctionLoader
     from markupsafe import Markup
 
-    words, data = contents(story)
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    page = environment.from_string(_static("page.html")).render(
+    template = "panel.html" if isinstance(story, PanelStory) else "selection.html"
+    words, data = panel_contents(story) if isinstance(story, PanelStory) else contents(story)
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_static))
+    page = environment.get_template(template).render(
         **words,
         story=story,
         css=Markup(_static("page.css")),
         table_js=Markup(_static("table.js")),
-        page_js=Markup(_static("page.js")),
+        page_js=Markup("".join(_static(f"{name}.js") for name in ("heatmap", "strips", "page"))),
         library=Markup(figures.library()),
         data=Markup(script_json(data)),
     )
@@ -36,7 +40,13 @@ def render(story: Story) -> str:
 
 
 def write_report(
-    file: str | Path, problem: Problem, result: Result, *, path: Any = None, new: Dataset | None = None
+    file: str | Path,
+    problem: Problem | Panel,
+    result: Result | None = None,
+    *,
+    path: Any = None,
+    frontier: Any = None,
+    new: Dataset | None = None,
 ) -> None:
     """Write an answer as one HTML page that needs nothing else: no network, no other file.
 
@@ -44,12 +54,15 @@ def write_report(
     ----------
     file : str or Path
         Where to write, whole or not at all, replacing what was there.
-    problem : Problem
-        What was solved.
-    result : Result
-        Its answer.
+    problem : Problem or Panel
+        What was solved; or the answer of :func:`cobic.panel`, which says itself what was asked.
+    result : Result, optional
+        The answer to a problem.
     path : cobic.Path, optional
-        A curve over margins of the same data: shown, and its ranking put into the table of features.
+        For a result: a curve over margins of the same data, shown, and its ranking put into the table of features.
+    frontier : DataFrame, optional
+        For a panel: one row per size, with the columns ``size, tail_margin, bound`` and, where there was
+        cross-validation, ``cv_error, cv_se``; ``chosen`` is true for the size to take.
     new : Dataset, optional
         New samples over the same features: classified, and counted where their classes are known.
 
@@ -59,12 +72,23 @@ def write_report(
     >>> data = cobic.datasets.make_expression(n_features=100, seed=0)
     >>> problem = data.problem()
     >>> cobic.write_report("report.html", problem, cobic.solve(problem), new=data.test)  # doctest: +SKIP
+    >>> cobic.write_report("panel.html", cobic.panel(problem, size=4), new=data.test)  # doctest: +SKIP
     """
-    curve = None if path is None else Curve.of(path)
-    if curve is not None:
-        size, here = curve.rank.size, problem.n_features
-        require(size == here, f"the path is about {size} features and the problem about {here}: other data")
-    write_text(Path(file), render(Story(problem, result, new=new, curve=curve)))
+    story: Story | PanelStory
+    if isinstance(problem, Panel):
+        require(result is None and path is None, "a panel has neither a result nor a path beside it: leave them out")
+        story = PanelStory(problem, new=new, frontier=frontier)
+    else:
+        if result is None:
+            message = "a problem is given without its result: give the answer of cobic.solve as well"
+            raise InputError(message)
+        require(frontier is None, "a frontier goes with a panel, not with a selection: leave it out")
+        curve = None if path is None else Curve.of(path)
+        if curve is not None:
+            size, here = curve.rank.size, problem.n_features
+            require(size == here, f"the path is about {size} features and the problem about {here}: other data")
+        story = Story(problem, result, new=new, curve=curve)
+    write_text(Path(file), render(story))
 
 
 def script_json(document: Any) -> str:

@@ -1,21 +1,24 @@
 """What the pictures show, as arrays; `figures.py` draws them in the page and `cobic.plot` on matplotlib axes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cobic.answer.panel import Panel
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 from cobic.search.repair import margins_after
-from cobic.search.result import Result
+from cobic.search.result import Progress, Result
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#7F7F7F")  # Okabe & Ito
 GREY = "#8a8f98"
 HEATMAP_SPAN = 2.0  # standard deviations on either side of a feature's mean
 LEVELS = 254  # steps of the heatmap: the middle one is the mean
 MAX_CELLS, MAX_COLUMNS, MAX_ROWS = 4_000_000, 30_000, 2_000  # beyond 32,767 pixels browsers refuse a canvas
+MAX_STRIPS = 300  # small pictures: more than anybody looks at one by one, and the table has all
+_SETTLED = 0.05  # of the steps of a course: the first ones may lie far outside of where all others are
 _BLOCK_CELLS = 1 << 20  # 8 MB of the data at a time
 _WHOLE = 400  # parts of up to so many features are always shown whole
 
@@ -58,12 +61,12 @@ def heatmap_view(problem: Problem, result: Result) -> Heatmap:
     """Arrange the data for the heatmap."""
     centres, scales = _spread(problem)
     margins = np.nan_to_num(problem.margins(result.support), neginf=0.0)
-    samples = _thin(np.lexsort((-margins, problem.labels)), MAX_ROWS)
+    samples = thin(np.lexsort((-margins, problem.labels)), MAX_ROWS)
     parts = _parts(problem, result, np.argsort(-(problem.leads / scales), kind="stable"))
     total = sum(part.size for _, _, part in parts)
     limit = min(MAX_COLUMNS, MAX_CELLS // samples.size)
     if total > limit:
-        parts = [(cls, kept, _thin(part, max(_WHOLE, part.size * limit // total))) for cls, kept, part in parts]
+        parts = [(cls, kept, thin(part, max(_WHOLE, part.size * limit // total))) for cls, kept, part in parts]
     ends = np.cumsum([part.size for _, _, part in parts])
     blocks = tuple(
         Block(cls, kept, int(end) - part.size, int(end)) for (cls, kept, part), end in zip(parts, ends, strict=True)
@@ -133,16 +136,72 @@ class Course:
     seconds: Floats
     found: Floats
     bound: Floats
+    settled: bool = False  # whether the first steps, far from all others, may be out of the picture
+
+    @property
+    def extent(self) -> tuple[float, float]:
+        """From where to where the picture goes."""
+        known = np.concatenate([self.found, self.bound])
+        if self.settled and np.isfinite(self.found).any():
+            known = np.array([np.nanquantile(self.found, _SETTLED), np.nanquantile(self.bound, 1 - _SETTLED)])
+        return float(np.nanmin(known)), float(np.nanmax(known))
 
 
-def course_view(result: Result) -> Course:
-    """The history of a run, in features, or in the objective with soft margins."""
-    found, bound = ("objective", "objective_bound") if result.soft else ("n_selected", "upper_bound")
-    rows = [(event.elapsed, getattr(event, found), getattr(event, bound)) for event in result.history]
-    last = getattr(result, found) if result.soft or result.consistent else np.nan
-    steps = np.array([*rows, (result.seconds, last, getattr(result, bound))], dtype=np.float64)  # None becomes NaN
+def course_view(answer: Result | Panel) -> Course:
+    """The history of a run: in features, in the objective with soft margins, in the tail margin of a panel."""
+    if isinstance(answer, Panel):
+        end = (answer.seconds, answer.tail_margin, answer.bound)
+        return replace(_course(answer.history, "objective", "objective_bound", end), settled=True)
+    found, bound = ("objective", "objective_bound") if answer.soft else ("n_selected", "upper_bound")
+    last = getattr(answer, found) if answer.soft or answer.consistent else np.nan
+    return _course(answer.history, found, bound, (answer.seconds, last, getattr(answer, bound)))
+
+
+def _course(history: tuple[Progress, ...], found: str, bound: str, last: tuple[float, float, float]) -> Course:
+    rows = [(event.elapsed, getattr(event, found), getattr(event, bound)) for event in history]
+    steps = np.array([*rows, last], dtype=np.float64)  # None becomes NaN
     steps[~np.isfinite(steps)] = np.nan
     return Course(*np.ascontiguousarray(steps.T))
+
+
+@dataclass(frozen=True, eq=False)
+class TailMargins:
+    """Each sample's margin with a panel, smallest first, and how far the tail goes."""
+
+    samples: Integers  # rows of X; not all of them where they are many
+    margins: Floats  # their margins
+    misread: Bools  # whether another class has as large a mean
+    tail: float  # how many of these samples are in the tail; the last one in part
+
+
+def tail_view(panel: Panel) -> TailMargins:
+    """Sort the samples by their margin with a panel."""
+    margins = panel.margins
+    order = np.argsort(margins, kind="stable")
+    shares, caps = panel.problem.shares_in_tail(margins)[order], panel.problem.caps
+    last = int(np.flatnonzero(shares > 0)[-1])
+    tail = last + (1.0 if caps is None else float(shares[last] / caps[order[last]]))
+    shown = thin(order, MAX_ROWS)
+    return TailMargins(shown, margins[shown], margins[shown] <= 0, tail * shown.size / order.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Strips:
+    """The values of a panel's features, to be drawn as one strip of points per class."""
+
+    features: Integers  # places in the panel's table; not all of them where they are many
+    samples: Integers  # rows of X, likewise
+    values: Floats  # (features, samples)
+
+
+def strips_view(problem: Problem, table: Integers) -> Strips:
+    """The values of the features of a table (columns of X)."""
+    samples = thin(np.argsort(problem.labels, kind="stable"), MAX_ROWS)
+    places = thin(np.arange(table.size), MAX_STRIPS)
+    values = np.empty((places.size, samples.size))
+    for part in _blocks(places.size, problem.n_samples):
+        values[part] = problem.matrix.columns(table[places[part]])[samples].T
+    return Strips(places, samples, values)
 
 
 def _spread(problem: Problem) -> tuple[Floats, Floats]:
@@ -168,7 +227,8 @@ def _parts(problem: Problem, result: Result, order: Integers) -> list[tuple[int,
     return [part for part in parts if part[2].size]
 
 
-def _thin(places: Integers, count: int) -> Integers:
+def thin(places: Integers, count: int) -> Integers:
+    """At most so many of some places, evenly chosen."""
     if places.size <= count:
         return places
     return places[np.linspace(0, places.size - 1, count).round().astype(np.intp)]

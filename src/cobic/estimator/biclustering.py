@@ -1,4 +1,4 @@
-"""The scikit-learn face: a selector, a classifier and a biclustering in one; no mathematics here."""
+"""The largest consistent selection in scikit-learn: a selector, a classifier and a biclustering in one."""
 
 import warnings
 from dataclasses import replace
@@ -6,27 +6,25 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, BiclusterMixin, ClassifierMixin
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import BiclusterMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cobic.analyses.path import survival
 from cobic.answer.model import class_mean_weights, require_finite
 from cobic.answer.tables import violation_table
 from cobic.checks import require_choice
 from cobic.errors import InconsistentDataWarning, InputError
-from cobic.matrix import Floats, Matrix, as_matrix, stays_where_it_is
+from cobic.estimator.base import ClassMeansClassifier, print_progress
+from cobic.matrix import Floats
 from cobic.methods import DEFAULT_METHOD, find_method, solve
 from cobic.problem import BetaRule, Problem, Ties, frame_names
-from cobic.search.result import Progress, Result, Status
+from cobic.search.result import Result, Status
 
 _ASKED = ("alpha", "beta", "ties", "beta_rule", "slack_penalty", "fixed_in", "fixed_out", "groups")  # of the problem
-_ACCEPTED = {"accept_sparse": ("csr", "csc"), "dtype": "numeric", "ensure_all_finite": False}  # of scikit-learn
 
 
-class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, BaseEstimator):  # type: ignore[misc]
+class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ignore[misc]
     """Select the features that agree with the classes, and classify by them.
 
     Feature i belongs to the class with the largest mean of feature i. As many features as possible are selected such
@@ -119,6 +117,8 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
     True
     """
 
+    _with_data = ("_problem",)
+
     def __init__(
         self,
         *,
@@ -175,51 +175,17 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         names = getattr(self, "feature_names_in_", None)
         asked = {name: getattr(self, name) for name in _ASKED}
         problem = Problem(data, y, feature_names=names, sample_names=sample_names, **asked)
-        # One seed for all searches of a fit: a generator would give another one each time it is asked.
-        seed = self.random_state
-        if not isinstance(seed, (int, np.integer)):
-            seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
-        result = self._solve(problem, self.method, int(seed))
+        seed = self._seed()
+        result = self._solve(problem, self.method, seed)
         self.infeasibility_certificate_: dict[str, Any] | None = None
         if result.status in (Status.INFEASIBLE, Status.UNKNOWN):
-            problem, result = self._without_consistency(problem, result, int(seed))
+            problem, result = self._without_consistency(problem, result, seed)
         self._keep(problem, result)
         return self
 
-    def _validated(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-        """Training data as scikit-learn wants them; it would read what is on disk or in chunks into memory."""
-        if not stays_where_it_is(X):
-            data, labels = validate_data(self, X, y, **_ACCEPTED)
-            return data, labels
-        matrix = as_matrix(X)
-        self.n_features_in_ = matrix.shape[1]
-        if hasattr(self, "feature_names_in_"):  # of an earlier fit
-            del self.feature_names_in_
-        return matrix, column_or_1d(y, warn=True)
-
-    def _new_samples(self, X: Any) -> Matrix:
-        """New samples over the features of the training data."""
-        if not stays_where_it_is(X):
-            return as_matrix(validate_data(self, X, reset=False, **_ACCEPTED))
-        matrix = as_matrix(X)
-        if matrix.shape[1] != self.n_features_in_:
-            message = (
-                f"X has {matrix.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
-                "features as input"
-            )
-            raise InputError(message)
-        return matrix
-
-    def transform(self, X: Any) -> Any:
-        """Reduce X to the selected features."""
-        if not stays_where_it_is(X):
-            return super().transform(X)
-        check_is_fitted(self)
-        return self._new_samples(X).selected(np.flatnonzero(self.support_))
-
     def _solve(self, problem: Problem, method: str, seed: int) -> Result:
         options = (self.method_options or {}) if method == self.method else {}
-        printer = _print_progress if self.verbose else None
+        printer = print_progress if self.verbose else None
         result = solve(problem, method, self.time_limit, seed, printer, **options)
         if result.stopped_by == "interrupt" and result.status not in (Status.OPTIMAL, Status.FEASIBLE):
             raise KeyboardInterrupt  # there is nothing to keep, and Ctrl-C does not ask for another search
@@ -265,12 +231,7 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         index = np.arange(problem.n_classes)[:, None]
         self.rows_ = problem.labels == index
         self.columns_ = (problem.feature_classes == index) & result.support
-        spread = np.abs(self.margins_[np.isfinite(self.margins_)])
-        self._typical_margin = float(np.median(spread)) if spread.any() else 1.0
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
-        return self.support_
+        self._keep_typical(self.margins_)
 
     def _means(self, X: Any) -> Floats:
         """Mean of each sample over the selected features of each class; −∞ for a class without features."""
@@ -281,66 +242,6 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
         means = matrix.products(weights)
         means[:, ~weights.any(axis=0)] = -np.inf
         return means
-
-    def decision_function(self, X: Any) -> Floats:
-        """Class means over the selected features: how strongly each class is expressed in a sample.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) with two classes
-            The means, in the units of X; with two classes the mean of the second minus that of the first. ``-inf`` for
-            a class without features.
-        """
-        means = self._means(X)
-        if self.classes_.size > 2:
-            return means
-        difference: Floats = means[:, 1] - means[:, 0]
-        return np.nan_to_num(difference, nan=0.0, posinf=np.inf, neginf=-np.inf)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Class with the largest mean over its selected features.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            A class label for each sample.
-        """
-        largest = self._means(X).argmax(axis=1)
-        predicted: NDArray[Any] = self.classes_[largest]
-        return predicted
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Class means as weights that add up to 1; not calibrated probabilities.
-
-        A class whose mean is larger than another's by the median margin of the training samples has e ≈ 2.7 times the
-        weight of the other. For probabilities in the sense of frequencies put
-        :class:`sklearn.calibration.CalibratedClassifierCV` around the estimator.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            The weights, in the order of `classes_`.
-        """
-        means = self._means(X)
-        means /= self._typical_margin
-        weights = np.exp(means - means.max(axis=1, keepdims=True))
-        shares: Floats = weights / weights.sum(axis=1, keepdims=True)
-        return shares
 
     @property
     def ranking_(self) -> NDArray[np.intp]:
@@ -353,20 +254,3 @@ class ConsistentBiclustering(SelectorMixin, ClassifierMixin, BiclusterMixin, Bas
                 raise AttributeError(message)
             self._ranking = survival(problem, time_limit=self.time_limit, start=[self.support_]).ranking
         return self._ranking
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the training data."""
-        state = dict(super().__getstate__())
-        state.pop("_problem", None)
-        return state
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        # scikit-learn's yardstick is three blobs with two features: one class has no feature of its own.
-        tags.classifier_tags.poor_score = True
-        return tags
-
-
-def _print_progress(event: Progress) -> None:
-    print(f"[cobic] {event}")  # noqa: T201

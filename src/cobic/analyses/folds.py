@@ -1,0 +1,36 @@
+"""Cross-validation: which samples are held out, and what the errors of the folds say."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import StratifiedKFold
+
+from cobic.checks import is_whole, require
+from cobic.matrix import Integers
+from cobic.problem import Problem
+
+Split = tuple[Integers, Integers]  # rows to learn from, rows held out
+
+
+def splits_of(problem: Problem, cv: Any, seed: int) -> list[Split]:
+    """The folds; none without cross-validation."""
+    if cv is None:
+        return []
+    if is_whole(cv):
+        smallest, name = int(problem.class_sizes.min()), problem.classes[int(problem.class_sizes.argmin())]
+        folds = min(int(cv), smallest)
+        message = f"cv is {cv} and class {name} has {smallest} sample(s): give cv of at least 2, or cv=None"
+        require(folds >= 2, message)
+        cv = StratifiedKFold(folds, shuffle=True, random_state=seed % 2**32)  # it knows no larger seeds
+    message = f"cv is {cv!r}: give a number of folds, a splitter of scikit-learn, or None"
+    require(hasattr(cv, "get_n_splits"), message)
+    return list(cv.split(np.zeros((problem.n_samples, 1)), problem.labels))
+
+
+def add_errors(table: pd.DataFrame, folds: list[list[float]]) -> None:
+    """Put the mean error over the folds, and its standard error, beside each row; nothing without folds."""
+    if folds:
+        errors = np.array(folds)
+        table["cv_error"] = errors.mean(axis=0)
+        table["cv_se"] = errors.std(axis=0, ddof=1) / np.sqrt(len(folds))

@@ -1,0 +1,6 @@
+"""The scikit-learn face: classifiers that select features, and say what is proven about them."""
+
+from cobic.estimator.biclustering import ConsistentBiclustering
+from cobic.estimator.panel import PanelClassifier
+
+__all__ = ["ConsistentBiclustering", "PanelClassifier"]
