@@ -13,6 +13,9 @@ from typing import Any, TypeVar
 import pandas as pd
 from rich.console import Console
 
+from cobic.answer.folder import ANSWER_FILES
+from cobic.answer.frontier import FRONTIER_FILES
+from cobic.answer.panel_folder import PANEL_FILES
 from cobic.answer.steps import Steps
 from cobic.answer.words import found_line, proven_line
 from cobic.checks import require, require_whole
@@ -32,6 +35,8 @@ from cobic.search.result import Result, Status
 
 T = TypeVar("T")
 TRANSFORM_ARGUMENTS = ("transform", "floor")  # of :func:`add_transform_arguments`, and of a problem
+# What goes when a folder gets an answer of another kind: a report would take the one for the other.
+ANSWERS = frozenset({*ANSWER_FILES, *PANEL_FILES, *FRONTIER_FILES})
 _SHOWN_ASIDE = 12  # names on a line; the rest is counted
 
 

@@ -8,7 +8,6 @@ import shlex
 from typing import Any
 
 from cobic.analyses.frontier import Frontier, frontier
-from cobic.answer.folder import ANSWER_FILES
 from cobic.answer.frontier import FRONTIER_FILES, frontier_document, frontier_files
 from cobic.answer.panel_folder import PANEL_FILES, panel_files, panel_summary
 from cobic.answer.panel_words import panel_lines
@@ -65,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         _tell(arguments, data, found)
         if arguments.out is not None:
             files = {**frontier_files(found), **_chosen_files(arguments, data, found)}
-            common.write_files(arguments, files, {*FRONTIER_FILES, *PANEL_FILES, *ANSWER_FILES})
+            common.write_files(arguments, files, common.ANSWERS)
         if found.stopped_by is None:
             steps.discard()
     return EXIT_INTERRUPTED if found.stopped_by == "interrupt" else 0

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from cobic.analyses.panel import panel
-from cobic.answer.folder import ANSWER_FILES
 from cobic.answer.panel import Panel
 from cobic.answer.panel_folder import PANEL_FILES, panel_files, panel_summary
 from cobic.answer.panel_words import panel_lines
@@ -88,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
             page = render(story)
             watch.lap("report")
             files = {"report.html": page, **panel_files(story)}
-            common.write_files(arguments, files, {*PANEL_FILES, *ANSWER_FILES})
+            common.write_files(arguments, files, common.ANSWERS)
     return EXIT_INTERRUPTED if found.stopped_by == "interrupt" else 0
 
 

@@ -7,8 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cobic.answer.folder import ANSWER_FILES, answer_files
-from cobic.answer.panel_folder import PANEL_FILES
+from cobic.answer.folder import answer_files
 from cobic.answer.tables import summary_document
 from cobic.checks import require
 from cobic.cli import common
@@ -77,7 +76,7 @@ def _write(arguments: argparse.Namespace, story: Story, watch: Stopwatch) -> lis
     watch.lap("report")
     files = {**answer_files(story), "report.html": page}
     if arguments.out is not None:
-        write_folder(arguments.out, files, instead_of={*ANSWER_FILES, *PANEL_FILES})
+        write_folder(arguments.out, files, instead_of=common.ANSWERS)
     if arguments.report is not None:
         write_text(arguments.report, page)
     return list(files)
