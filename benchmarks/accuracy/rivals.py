@@ -66,7 +66,7 @@ def by_mrmr(X: Floats, y: Labels) -> NDArray[Any]:
     redundancy = np.zeros(X.shape[1])
     for number in range(1, min(max(SIZES), X.shape[1])):
         redundancy += np.abs(centred.T @ centred[:, chosen[-1]])
-        score = relevance / np.maximum(redundancy / number, 1e-3)  # no feature is better for being just uncorrelated
+        score = relevance / np.maximum(redundancy / number, 1 / np.sqrt(y.size))  # less is chance, and no merit
         score[chosen] = -1.0
         chosen.append(int(score.argmax()))
     return np.array(chosen)
