@@ -1,6 +1,6 @@
 """Choose a panel of each of several sizes, cross-validate, and say which size to take.
 
-example: cobic frontier leukaemia.csv --labels class --sizes 2,4,10,20 --out sizes
+example: cobic frontier leukaemia.csv --labels class --sizes 2,10,50 --gap 0.1 --out sizes
 """
 
 import argparse
