@@ -397,7 +397,7 @@ class PanelSearch:
             support = arena.fixed_in.copy()
             support[arena.features[(values == IN) | (free & (missing[arena.classes] > 0))]] = True
             self.incumbent.offer(support)
-            if self._panel.offset:
+            if self._panel.offset and self._panel.admits(support):
                 self._settled = max(self._settled, case.bound)  # its tail margin takes multipliers to prove
                 return
             case.split, ceiling = Single(), self._panel.ceiling(support)
