@@ -26,6 +26,7 @@ from benchmarks import (
     label_errors,
     memory,
     panel_exactness,
+    panels,
     path,
     quality,
     reading,
@@ -47,6 +48,8 @@ BY_NAME_ONLY = (
     "real-columns",
     "same-answers",
     "on-disk",
+    "panels",
+    "large-panels",
 )  # each takes as long as several of the others
 
 
@@ -64,12 +67,15 @@ class Suite:
         Draws them into a figure.
     compares : bool, default=False
         Whether it can measure another version of cobic on the same data.
+    keeps : bool, default=False
+        Whether it keeps its answers in a folder, and goes on from those that are there.
     """
 
     run: Callable[..., Rows]
     table: Callable[[Rows], Rows] | None = None
     plot: Callable[[Rows, Any], None] | None = None
     compares: bool = False
+    keeps: bool = False
 
 
 SUITES = {
@@ -89,7 +95,9 @@ SUITES = {
     "real-columns": Suite(real_columns.run, real_columns.table, compares=True),
     "same-answers": Suite(same_answers.run, compares=True),
     "on-disk": Suite(scale.run_on_disk, scale.table),
-    "accuracy": Suite(accuracy.run),
+    "accuracy": Suite(accuracy.run, accuracy.table, keeps=True),
+    "panels": Suite(panels.run, panels.table),
+    "large-panels": Suite(panels.run_large),
 }
 
 
@@ -136,28 +144,40 @@ def main() -> int:
         metavar="FOLDER",
         help=f"another checkout of cobic, measured on the same data ({', '.join(comparing)})",
     )
+    keeping = [name for name in SUITES if SUITES[name].keeps]
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        metavar="FOLDER",
+        help=f"where answers are kept, outside of the repository; a run goes on from them ({', '.join(keeping)})",
+    )
     arguments = parser.parse_args()
     names = arguments.only or [name for name in SUITES if name not in BY_NAME_ONLY]
     if arguments.against is not None and not set(names) <= set(comparing):
         parser.error(f"--against is for --only {' --only '.join(comparing)}")
+    if arguments.cache is not None and not set(names) <= set(keeping):
+        parser.error(f"--cache is for --only {' --only '.join(keeping)}")
+    given = {"quick": arguments.quick, "against": arguments.against, "cache": arguments.cache}
     RESULTS.mkdir(exist_ok=True)
     failed = 0
     for name in names:
         try:
-            _measure(name, quick=arguments.quick, redraw=arguments.redraw, against=arguments.against)
+            _measure(name, redraw=arguments.redraw, **given)
         except Exception:  # what one suite runs into is no reason to lose the others
             traceback.print_exc()
             failed += 1
     return 1 if failed else 0
 
 
-def _measure(name: str, *, quick: bool, redraw: bool, against: Path | None) -> None:
+def _measure(name: str, *, quick: bool, redraw: bool, against: Path | None, cache: Path | None) -> None:
     """Run one suite and keep what it finds; or only show what was found before."""
     stored = RESULTS / f"{name}.json"
     if not redraw:
         print(f"== {name}", flush=True)
         begin = time.perf_counter()
-        rows = SUITES[name].run(quick=quick, **({"against": against} if SUITES[name].compares else {}))
+        suite = SUITES[name]
+        more = ({"against": against} if suite.compares else {}) | ({"cache": cache} if suite.keeps else {})
+        rows = suite.run(quick=quick, **more)
         seconds = time.perf_counter() - begin
         document = {"suite": name, "quick": quick, "seconds": seconds, **facts(), "rows": rows}
         stored.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")

@@ -36,14 +36,14 @@ def run(arguments: argparse.Namespace) -> int:
     asked = common.reading(arguments)
     options = {**common.solve_options(arguments), **_side_by_side(arguments)}
     watch = Stopwatch()
-    data = common.read_data(asked)
+    data = common.read_data(asked, transformed=arguments.transform is not None)
     problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
     watch.lap("read")
     with common.output_folder(arguments.out, overwrite=arguments.force):
         if arguments.report is not None:
             common.require_place(arguments.report, overwrite=arguments.force)
         if not arguments.json:
-            print(common.read_line(data))
+            print(common.read_line(data, problem))
         with cluster(arguments.cluster), common.live_progress("selecting") as on_progress:
             result = solve(problem, on_progress=on_progress, **options)
         watch.lap("solve")

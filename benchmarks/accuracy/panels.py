@@ -1,0 +1,122 @@
+"""Panels and their variants, and the largest consistent selection.
+
+A fit has no need of a proof: it ends at a gap of 5 %, or after a second of computing, whichever comes first; after half
+a second where the numbers of each class are given. Time is that of the processor, so that other work on the machine
+changes nothing.
+"""
+
+import importlib
+import time
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+
+import cobic
+from benchmarks.accuracy.data import Data, Fold, Labels
+from benchmarks.accuracy.protocol import ALL, CHOSEN, INNER_FOLDS, SIZES, Answer, Fit, Method, Size, by_size
+from cobic.certified.margins import largest_margin
+from cobic.search.budget import Budget
+
+FIT_SECONDS = 1.0  # the first fractional panel takes up to 0.8 s (Gravier, 200 features)
+EVEN_SECONDS = 0.5
+TARGET_GAP = 0.05
+MOST_COMPARISONS = 2000  # samples times other classes: with 5000 one linear program takes ten seconds and more
+FRACTIONS = (0.0, 0.1, 0.25)  # of the largest feasible margin of the training part, for the largest selection
+_MODULE = importlib.import_module("cobic.analyses.panel")
+
+
+def fitted(fold: Fold, size: int, *, even: bool = False, values: str = "log", **choices: Any) -> Answer | None:
+    """A panel of some size; None if there is none of that size."""
+    X, new = _values(fold, values)
+    rows = _rows(fold.y)
+    problem = cobic.Problem(X[rows], fold.y[rows])
+    if not problem.n_classes <= size <= X.shape[1]:
+        return None
+    wanted, seconds = (_evenly(problem, size), EVEN_SECONDS) if even else (size, FIT_SECONDS)
+    try:
+        with patch.object(_MODULE, "Budget", partial(Budget, clock=time.process_time)):
+            panel = cobic.panel(problem, size=wanted, time_limit=seconds, target_gap=TARGET_GAP, **choices)
+    except cobic.InputError:  # a class without features
+        return None
+    return panel.model.predict(new), np.flatnonzero(panel.support)
+
+
+def _values(fold: Fold, values: str) -> tuple[Any, Any]:
+    """Training and new samples as a panel sees them; few standardised features come with their mirror images."""
+    X, new = fold.raw if values == "raw" else (fold.X, fold.new)
+    if values == "standardised":
+        scaler = StandardScaler().fit(X)
+        X, new = scaler.transform(X), scaler.transform(new)
+    return (np.hstack([X, -X]), np.hstack([new, -new])) if fold.few else (X, new)
+
+
+def _rows(y: Labels) -> Any:
+    """All samples; or, where they are too many, a stratified part of them."""
+    most = MOST_COMPARISONS // (np.unique(y).size - 1)
+    if y.size <= most:
+        return np.arange(y.size)
+    return np.sort(train_test_split(np.arange(y.size), train_size=most, stratify=y, random_state=0)[0])
+
+
+def _evenly(problem: cobic.Problem, size: int) -> dict[Any, int]:
+    """The same number of features for each class, as far as it has them; what is left over is left out."""
+    each = np.minimum(size // problem.n_classes, problem.feature_class_sizes)
+    return dict(zip(problem.classes.tolist(), each.tolist(), strict=True))
+
+
+def _panel(name: str, sizes: tuple[Size, ...] = (*SIZES, CHOSEN), **choices: Any) -> Method:
+    fit: Fit = partial(fitted, **choices)
+    return Method(name, by_size(fit), sizes, _two_classes if sizes == VARIED else _any)
+
+
+def _any(data: Data) -> bool:  # noqa: ARG001
+    return True
+
+
+def _two_classes(data: Data) -> bool:
+    return data.two
+
+
+def _intensities(data: Data) -> bool:
+    return data.raw is not data.X
+
+
+def _many_features(data: Data) -> bool:
+    return not data.few
+
+
+def _largest(fold: Fold, sizes: Any) -> dict[Size, Answer]:  # noqa: ARG001
+    """The largest consistent selection, with the margin that cross-validation inside the training part suggests."""
+    problem = cobic.Problem(fold.X, fold.y)
+    largest = max(largest_margin(problem, "alpha", Budget(2.0, None, problem.n_selectable)).found, 0.0)
+    alphas = [fraction * largest for fraction in FRACTIONS]
+    options = {"max_programs": 200}
+    path = cobic.path(problem, alphas=alphas, cv=INNER_FOLDS, time_limit=FIT_SECONDS, n_jobs=1, method_options=options)
+    place = 0 if path.chosen is None else int((path.table["alpha"] - path.chosen).abs().idxmin())
+    result = path.results[place]
+    return {ALL: (cobic.Model.of(problem, result).predict(fold.new), np.flatnonzero(result.support))}
+
+
+VARIED: tuple[Size, ...] = (10, 50)
+EVEN = _panel("panel, even", even=True)
+TOTAL = _panel("panel", SIZES)
+TOTAL_TUNED = _panel("panel", (CHOSEN,))
+LARGEST = Method("largest selection", _largest, (ALL,), _many_features)
+_CHOICES: dict[str, dict[str, Any]] = {
+    "even, offset": {"even": True, "offset": True},
+    "offset": {"offset": True},
+    "even, tail 0": {"even": True, "tail": 0.0},
+    "even, tail 0.1": {"even": True, "tail": 0.1},
+    "even, tail 1": {"even": True, "tail": 1.0},
+    "even, balanced": {"even": True, "weights": "balanced"},
+    "even, standardised": {"even": True, "values": "standardised"},
+    "even, standardised, offset": {"even": True, "values": "standardised", "offset": True},
+}
+VARIANTS = [
+    *(_panel(f"panel, {name}", VARIED, **choices) for name, choices in _CHOICES.items()),
+    Method("panel, even, raw values", by_size(partial(fitted, even=True, values="raw")), VARIED, _intensities),
+]

@@ -1,0 +1,202 @@
+"""From answers to tables: accuracy with standard errors, equal sizes, ranks over data sets, stability.
+
+``python -m benchmarks.accuracy FOLDER`` prints all of them, from the repeats that are complete.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from benchmarks.accuracy.data import EXPRESSION
+from benchmarks.accuracy.protocol import ALL, CHOSEN, FOLDS, SIZES
+from cobic.analyses.stability import nogueira
+
+Line = dict[str, Any]
+Rows = list[dict[str, Any]]
+
+
+def lines(records: Iterable[dict[str, Any]]) -> list[Line]:
+    """One line per data set, method and size, over the repeats that have all their folds."""
+    gathered: dict[tuple[str, str, str], dict[int, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        if "right" in record:
+            place = record["data"], record["method"], str(record["size"])
+            gathered[place][record["repeat"]].append(record)
+    return [
+        {"data": data, "method": method, "size": size, **_summary(list(repeats.values()))}
+        for (data, method, size), repeats in gathered.items()
+    ]
+
+
+def _summary(repeats: list[list[Any]]) -> Line:
+    """Percent right over repeats, and of classes on average; features, stability and seconds over all folds."""
+    whole = [folds for folds in repeats if len(folds) == FOLDS] or repeats
+    right = [
+        100 * sum(sum(fold["right"]) for fold in folds) / sum(sum(fold["of"]) for fold in folds) for folds in whole
+    ]
+    classes = [_balanced(folds) for folds in whole]
+    folds = [fold for each in whole for fold in each]
+    kept = [fold["features"] for fold in folds]
+    return {
+        "right": float(np.mean(right)),
+        "se": float(np.std(right, ddof=1) / np.sqrt(len(right))) if len(right) > 1 else None,
+        "classes": float(np.mean(classes)),
+        "repeats": len(whole),
+        "samples": sum(sum(fold["of"]) for fold in whole[0]),
+        "features": None if None in kept else float(np.median([len(each) for each in kept])),
+        "stability": None if None in kept or len(kept) < 2 else _stability(kept, folds[0]["columns"]),
+        "seconds": float(np.mean([fold["seconds"] for fold in folds])),
+    }
+
+
+def _balanced(folds: list[Any]) -> float:
+    """Percent right of each class, averaged over the classes."""
+    right, of = (np.sum([_padded(fold[part]) for fold in folds], axis=0) for part in ("right", "of"))
+    return float(100 * np.mean(right[of > 0] / of[of > 0]))
+
+
+def _padded(counts: list[int], length: int = 16) -> list[int]:
+    return counts + [0] * (length - len(counts))
+
+
+def _stability(kept: list[list[int]], columns: int) -> float:
+    chosen = np.zeros((len(kept), columns), dtype=np.bool_)
+    for row, features in enumerate(kept):
+        chosen[row, features] = True
+    return float(nogueira(chosen)[0])
+
+
+def _said(line: Line | None) -> str:
+    if line is None:
+        return "–"
+    return f"{line['right']:.1f}" + (f" ± {line['se']:.1f}" if line["se"] is not None else "")
+
+
+def _wide(found: list[Line], cell: Callable[[Line | None], str], column: Callable[[Line], str]) -> Rows:
+    """A row per data set, a column for each of what `column` names."""
+    columns = list(dict.fromkeys(column(line) for line in found))
+    by_place = {(line["data"], column(line)): line for line in found}
+    return [{"data": name, **{head: cell(by_place.get((name, head))) for head in columns}} for name in _order(found)]
+
+
+def _order(found: list[Line]) -> list[str]:
+    """The data sets, the expression data first."""
+    names = {line["data"] for line in found}
+    return [*(name for name in EXPRESSION if name in names), *sorted(names - set(EXPRESSION))]
+
+
+def is_variant(line: Line) -> bool:
+    """Whether a line is one of a variant of panels."""
+    return line["method"].startswith("panel") and line["method"] not in ("panel", "panel, even")
+
+
+def at_best(found: list[Line]) -> Rows:
+    """Percent right at the size that each method chooses, or with all features."""
+    best = [line for line in found if line["size"] in (CHOSEN, ALL) and not is_variant(line)]
+    return _wide(best, _said, lambda line: line["method"])
+
+
+def at_size(found: list[Line], size: int) -> Rows:
+    """Percent right at equal size."""
+    equal = [line for line in found if line["size"] == str(size) and not is_variant(line)]
+    return _wide(equal, _said, lambda line: line["method"])
+
+
+def paired(found: list[Line]) -> Rows:
+    """Methods over the data sets that all of them answer: mean rank, points behind the best, how often near the best.
+
+    Near is within one standard error of the difference over repeats, and within one that other samples would have.
+    """
+    if not found:
+        return []
+    places: dict[str, dict[str, Line]] = defaultdict(dict)
+    for line in found:
+        places[line["method"]][line["data"]] = line
+    most = max(len(by_set) for by_set in places.values())
+    methods = [name for name, by_set in places.items() if len(by_set) == most]
+    sets = _order([line for name in methods for line in places[name].values()])
+    right, errors, samples = (
+        np.array([[places[name][each][part] or 0.0 for each in sets] for name in methods])
+        for part in ("right", "se", "samples")
+    )
+    behind = right.max(axis=0) - right
+    best = right.argmax(axis=0), np.arange(len(sets))
+    of_samples = np.sqrt(right * (100 - right) / samples)[best]
+    ranks = rankdata(-right.round(6), axis=0).mean(axis=1)
+    by_repeats, by_samples = np.sqrt(errors**2 + errors[best] ** 2), of_samples
+    near = [(behind <= each + 1e-9).sum(axis=1) for each in (by_repeats, by_samples)]
+    heads = [f"near the best by {what}, of {len(sets)}" for what in ("repeats", "samples")]
+    return [
+        {
+            "method": methods[n],
+            "mean rank": f"{ranks[n]:.1f}",
+            "behind": f"{behind[n].mean():.1f}",
+            **{head: int(each[n]) for head, each in zip(heads, near, strict=True)},
+        }
+        for n in np.argsort(ranks, kind="stable")
+    ]
+
+
+def variants(found: list[Line], size: int) -> Rows:
+    """Percent right (and averaged over classes) of the variants of panels at one size."""
+    mine = [line for line in found if line["size"] == str(size) and line["method"].startswith("panel")]
+    varied = {line["data"] for line in mine if is_variant(line)}
+    return _wide(
+        [line for line in mine if line["data"] in varied],
+        lambda line: "–" if line is None else f"{_said(line)} ({line['classes']:.1f})",
+        lambda line: line["method"],
+    )
+
+
+def stability(found: list[Line], size: str) -> Rows:
+    """How far the features of the folds agree: Nogueira's index; the median number of features at a tuned size."""
+    mine = [line for line in found if line["size"] == size and line["stability"] is not None and not is_variant(line)]
+    return _wide(
+        mine,
+        lambda line: "–" if line is None else f"{line['stability']:.2f} ({line['features']:.0f})",
+        lambda line: line["method"],
+    )
+
+
+def markdown(rows: Rows) -> str:
+    """A table as text."""
+    heads = list(rows[0]) if rows else []
+    cells = [heads, ["---"] * len(heads), *([str(row[head]) for head in heads] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in cells)
+
+
+def of_expression(found: list[Line]) -> list[Line]:
+    """The lines of expression data."""
+    return [line for line in found if line["data"] in EXPRESSION]
+
+
+def everything(records: list[dict[str, Any]]) -> str:
+    """All tables as text."""
+    found = lines(records)
+    tuned = [line for line in found if line["size"] in (CHOSEN, ALL) and not is_variant(line)]
+    parts = {"Chosen size": at_best(found), "Chosen size, paired, all data": paired(tuned)}
+    parts["Chosen size, paired, expression data"] = paired(of_expression(tuned))
+    for size in SIZES:
+        equal = [line for line in found if line["size"] == str(size) and not is_variant(line)]
+        parts[f"{size} features"] = at_size(found, size)
+        parts[f"{size} features, paired, expression data"] = paired(of_expression(equal))
+        parts[f"{size} features, stability"] = stability(found, str(size))
+    parts["Stability at the chosen size"] = stability(found, CHOSEN)
+    for size in (10, 50):
+        parts[f"Variants, {size} features"] = variants(found, size)
+        of_variants = [line for line in found if line["size"] == str(size) and is_variant(line)]
+        sets = {line["data"] for line in of_variants}
+        mine = [line for line in found if line["size"] == str(size) and line["method"].startswith("panel")]
+        parts[f"Variants, {size} features, paired"] = paired([line for line in mine if line["data"] in sets])
+    repeats = {line["method"]: line["repeats"] for line in found}
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for line in found:
+        seconds[line["method"]].append(line["seconds"])
+    parts["Repeats and seconds"] = [
+        {"method": name, "repeats": repeats[name], "seconds of an answer": round(float(np.mean(seconds[name])), 2)}
+        for name in repeats
+    ]
+    return "\n".join(f"## {title}\n\n{markdown(rows)}" for title, rows in parts.items() if rows)
