@@ -471,3 +471,11 @@ def test_every_panel_has_a_page_that_opens(browser, tmp_path, kind):
     assert browser.all("img, b b, script[src]") == []
     if kind != "none":
         assert painted(browser, 0) > 100
+
+
+def test_a_selection_that_does_not_exist_has_a_page_that_opens(browser, tmp_path):
+    problem = cobic.Problem([[1.0, 1.0], [1.0, 1.0]], ["a", "b"])
+    cobic.write_report(tmp_path / "none.html", problem, cobic.solve(problem))
+    browser.open(tmp_path / "none.html")
+    assert browser.complaints() == []
+    assert browser.find("h1").text.startswith("No selection of features is consistent")
