@@ -12,7 +12,10 @@ from scipy.optimize import linprog
 
 import cobic
 from benchmarks.panel_exactness import examined, random_case
+from cobic.certified.effort import Effort
 from cobic.certified.panel_offsets import fitted_offsets, refitted_tail
+from cobic.certified.panel_relaxation import root_at
+from cobic.certified.panel_root import Tails
 from cobic.certified.panel_search import PanelSearch
 from cobic.cli import main
 from cobic.problem import PanelProblem
@@ -21,8 +24,8 @@ from cobic.search.budget import Budget
 from strategies import examples
 
 
-def solved(panel):
-    search = PanelSearch(panel, Budget(None, None, panel.total))
+def solved(panel, **choices):
+    search = PanelSearch(panel, Budget(None, None, panel.total), **choices)
     search.run()
     return search
 
@@ -241,11 +244,59 @@ def test_a_panel_holds_one_feature_of_each_group():
     assert PanelProblem(cobic.Problem(copies, DATA.y), size, groups=own).groups is None
 
 
+TWO = cobic.datasets.make_expression(n_features=24, seed=0)
+THREE = cobic.datasets.make_large_expression(30, n_samples=12, n_classes=3, seed=3)
+
+
+@pytest.mark.parametrize(
+    ("data", "size", "tail"), [(TWO, 4, 0.0), (TWO, 4, 0.3), (THREE, {"A": 2, "B": 1, "C": 1}, 0.3), (THREE, 4, 1.0)]
+)
+def test_looks_at_the_data_lead_to_the_same_panel_as_programs(data, size, tail):
+    """The road of large data: the bundle method in place of linear programs over all comparisons."""
+    asked = PanelProblem(cobic.Problem(data.X, data.y), size, tail=tail, weights="balanced")
+    by_looks = solved(asked, effort=Effort(program_rows=0))
+    by_programs = solved(asked)
+    assert by_looks.incumbent.tail_margin == pytest.approx(by_programs.incumbent.tail_margin, rel=1e-6)
+    assert by_looks.bound == pytest.approx(by_looks.incumbent.tail_margin, rel=1e-5)
+    assert cobic.verify(asked, by_looks.certificate()).ok
+
+
+def test_looks_alone_prove_a_bound_where_trees_are_out_of_reach():
+    """With many samples there is no tree: the relaxation's bound stands, and it is that of the linear program."""
+    asked = PanelProblem(cobic.Problem(THREE.X, THREE.y), {"A": 3, "B": 3, "C": 3}, tail=0.4)
+    search = solved(asked, effort=Effort(program_rows=0, panel_tree_rows=0))
+    root = root_at(asked, asked.low, np.ones((12, 2), dtype=np.int64), Budget(None, None, 9))
+    assert root.value <= search.bound <= root.value + 2e-4 * abs(root.value)
+    assert search.incumbent.tail_margin < search.bound
+    checked = cobic.verify(asked, search.certificate())
+    assert checked.ok
+    assert checked.objective_bound == search.bound
+
+
+@pytest.mark.parametrize("n_comparisons", [1, 3])
+def test_the_nearest_multipliers_of_a_tail(n_comparisons):
+    """They are admissible, and no admissible direction leads nearer, which scipy finds by another road."""
+    rng = np.random.default_rng(n_comparisons)
+    panel = PanelProblem(cobic.Problem(rng.random((6, 8)), [0, 1] * 3), 2, tail=0.5, weights=[1, 2, 3, 1, 0, 1])
+    tails = Tails(panel)
+    tails._shape = (6, n_comparisons)
+    for scale in (0.01, 1.0, 100.0):
+        points = scale * rng.standard_normal((6, n_comparisons))
+        found = tails.project(points)
+        total = 1.0 / tails.unit
+        assert found.min() >= 0
+        assert found.sum() == pytest.approx(total)
+        assert (found.sum(axis=1) <= tails.caps + 1e-9).all()
+        rows = np.kron(np.eye(6), np.ones(n_comparisons))
+        vertex = linprog((found - points).ravel(), rows, tails.caps, np.ones((1, rows.shape[1])), [total])
+        assert vertex.fun >= ((found - points) * found).sum() - 1e-7 * scale * total
+
+
 def test_too_many_comparisons_are_refused_before_memory_is_gone():
     n_samples, n_classes = 40_000, 10
     X = sparse.random_array((n_samples, 40), density=0.01, format="csr", rng=np.random.default_rng(0))
     with pytest.raises(ValueError, match="360000 comparisons of samples with classes are too many"):
-        cobic.panel(X + 0.0, np.arange(n_samples) % n_classes, size=10)
+        cobic.panel(X + 0.0, np.arange(n_samples) % n_classes, size=10, offset=True)
 
 
 def test_no_time_leaves_a_panel_or_says_so():

@@ -1,7 +1,7 @@
 """A panel in words: the question, the answer in one sentence, what it means, and two lines for the command line."""
 
 from cobic.answer.panel import Panel
-from cobic.answer.words import with_fold
+from cobic.answer.words import margin_words, with_fold
 from cobic.problem import Problem
 from cobic.search.result import Status
 
@@ -69,8 +69,10 @@ def read_back(panel: Panel) -> str:
 
 def panel_lines(panel: Panel) -> str:
     """What was found and what is proven, a line each for a person."""
-    share = f"Mean of the worst {100 * panel.problem.tail:g} % of margins {panel.tail_margin:.4g}, worst margin"
-    lines = [f"{share if panel.problem.tail else 'Worst margin'} {panel.worst_margin:.4g}: {read_back(panel)}"]
+    base = panel.problem.problem
+    tail_margin, worst = margin_words(base, panel.tail_margin), margin_words(base, panel.worst_margin)
+    share = f"Mean of the worst {100 * panel.problem.tail:g} % of margins {tail_margin}, worst margin"
+    lines = [f"{share if panel.problem.tail else 'Worst margin'} {worst}: {read_back(panel)}"]
     if panel.offsets is not None:
         lines.append(offset_words(panel))
     better = "" if panel.status == Status.OPTIMAL else f" by more than {100 * panel.gap:.2g} %"
