@@ -1,8 +1,8 @@
 """Panels: what is found and proven, against general solvers on the same mixed-integer program in the same time.
 
-Golub's training samples on log2, equal sizes per class. The rivals maximise t − Σ cap_j s_j subject to margin_j ≥ t − s_j
-and the numbers of each class, over all features at once. `run_large` has data for which that program is no option. Each
-line is measured in a process of its own.
+Golub's training samples on log2, equal sizes per class. The rivals maximise t − Σ cap_j s_j where margin_j ≥ t − s_j,
+with the numbers of each class, over all features at once. `run_large` has data for which that program is no option.
+Each line is measured in a process of its own.
 """
 
 import os
@@ -105,7 +105,7 @@ def _highs(program: tuple[Any, ...], n_features: int) -> Any:
     lower, whole = np.zeros(cost.size), np.zeros(cost.size, dtype=np.int32)
     lower[n_features], whole[:n_features] = -np.inf, 1
     highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
+    highs.silent()
     form = (int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMinimize))
     entries = (rows.indptr.astype(np.int32), rows.indices.astype(np.int32), rows.data)
     highs.passModel(cost.size, low.size, rows.nnz, *form, 0.0, cost, lower, upper, low, high, *entries, whole)

@@ -1,8 +1,8 @@
 """The relaxation of a panel where comparisons are many: the bundle method in place of linear programs.
 
 The multipliers of a tail margin add up to 1, those of a sample to at most its cap. What a look at the data finds, and
-what is learned from it class by class, is the same as with soft margins (:mod:`cobic.certified.class_pieces`): only what
-is admissible differs, and what a mixture of panels is worth, which is its tail margin.
+what is learned from it class by class, is the same as with soft margins (:mod:`cobic.certified.class_pieces`). Only
+what is admissible differs, and what a mixture of panels is worth: its tail margin.
 """
 
 from dataclasses import replace

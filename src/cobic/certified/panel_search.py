@@ -22,10 +22,10 @@ from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.fixing import FREE, IN, OUT, NodeBound, Values, node_bound
 from cobic.certified.looks import largest
 from cobic.certified.panel_incumbent import PanelIncumbent
-from cobic.certified.panel_multipliers import error_of, first_shares, whole_multipliers
+from cobic.certified.panel_multipliers import error_of, first_shares, tail_shares_of, whole_multipliers
 from cobic.certified.panel_relaxation import Arena, PanelRoot, best_features, places_of, root_at
 from cobic.certified.panel_root import PanelLooks
-from cobic.certified.panel_rounding import held_twice, rounded
+from cobic.certified.panel_rounding import dive, held_twice, rounded
 from cobic.certified.panel_swaps import PanelSwaps
 from cobic.certified.proof import All, Close, Fix, Multipliers, Single, SplitCount, SplitFeature, Step
 from cobic.matrix import Bools, Floats, Integers
@@ -40,6 +40,7 @@ _CELLS = 1 << 23  # of features at hand and samples: 64 MB; with more, what is l
 _SWAPPED = 100  # features of each class that exchanges try, beside those of the panel
 _SWAPPED_CELLS = 1 << 24  # of these and samples: 128 MB
 _SELDOM = 32  # one node in so many is rounded, however poor it is
+_DIVES = 128  # one node in so many is dived from: a dive takes about as long as a hundred nodes
 _POOR = 0.1  # of the tail margin: a rounded panel further below is not worth exchanges
 
 
@@ -201,11 +202,7 @@ class PanelSearch:
         """Multipliers to begin with: the last ones; at first the shares in the tail of the panel at hand."""
         if self._roots or self.incumbent.support is None or self._panel.offset:
             return next(reversed(self._cuts.values())).multipliers
-        margins = self._problem.comparisons.margins(self._problem.means(self.incumbent.support))
-        sample, worst = np.arange(margins.shape[0]), margins.argmin(axis=1)
-        shares = np.zeros(margins.shape)
-        shares[sample, worst] = self._panel.shares_in_tail(margins[sample, worst])
-        return whole_multipliers(self._panel, shares)
+        return whole_multipliers(self._panel, tail_shares_of(self._panel, self.incumbent.support))
 
     def _round_root(self, counts: Integers, root: PanelRoot) -> None:
         """The panels that a relaxation over all features leads to."""
@@ -235,9 +232,13 @@ class PanelSearch:
         """Offer what exchanges make of a panel."""
         better, value = swaps.climb(chosen)
         if value > self.incumbent.tail_margin:
-            support = arena.fixed_in.copy()
-            support[arena.features[swaps.places[better]]] = True
-            self.incumbent.offer(support)
+            self._offer_places(arena, swaps.places[better])
+            self._offer_places(arena, swaps.places[swaps.polish(better)])
+
+    def _offer_places(self, arena: Arena, places: Integers) -> None:
+        support = arena.fixed_in.copy()
+        support[arena.features[places]] = True
+        self.incumbent.offer(support)
 
     def _losses(self, counts: Integers, cut: Cut, level: float) -> NodeBound:
         """What multipliers say about each feature that may be selected, at some counts."""
@@ -297,6 +298,9 @@ class PanelSearch:
         if self._decide(case, relaxed.bound, place):
             return
         self._round_node(arena, relaxed.x, relaxed.bound, values)
+        if self._n_nodes % _DIVES == 1:
+            for deeper, decided in dive(arena, relaxed, values, self.incumbent.level):
+                self._round_node(arena, deeper.x, relaxed.bound, decided)
         if case.bound <= self.incumbent.level:
             self._push(case)
             return
@@ -397,8 +401,12 @@ class PanelSearch:
             support = arena.fixed_in.copy()
             support[arena.features[(values == IN) | (free & (missing[arena.classes] > 0))]] = True
             self.incumbent.offer(support)
-            if self._panel.offset and self._panel.admits(support):
-                self._settled = max(self._settled, case.bound)  # its tail margin takes multipliers to prove
+            if self._panel.offset and self._panel.admits(support):  # it takes multipliers to prove what it comes to
+                values[free] = np.where(missing[arena.classes[free]] > 0, IN, OUT)
+                if free.any():
+                    self._push(case)
+                else:
+                    self._settled = max(self._settled, case.bound)
                 return
             case.split, ceiling = Single(), self._panel.ceiling(support)
             self._settled = max(self._settled, ceiling)

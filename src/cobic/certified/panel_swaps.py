@@ -11,6 +11,7 @@ from cobic.certified.panel_relaxation import Arena
 from cobic.matrix import Bools, Floats, Integers
 
 _TRIED, _LEAST_TRIED = 2000, 64  # exchanges that are judged exactly, the first where samples are few
+_TRIED_AT_LAST = 40_000  # the same for a panel that is better than all before: nearly every exchange
 _CELLS_TRIED = 1 << 25  # of these and comparisons: about a second
 _CELLS_AT_A_TIME = 1 << 22  # 32 MB
 _GAIN = 1e-12  # of the largest margin: less is rounding
@@ -27,10 +28,21 @@ class PanelSwaps:
         self._offsets, self._shift = np.zeros(arena.counts.size), np.zeros(self._comparisons.other.shape)
         self._groups = None if arena.groups is None else arena.groups[places]
         self._of_class = [np.flatnonzero(self._classes == cls) for cls in range(arena.counts.size)]
-        cells = self._comparisons.other.size
         self._budget = arena.budget
-        self._tried = int(np.clip(_CELLS_TRIED // cells, _LEAST_TRIED, _TRIED))
+        self._limit(_TRIED)
+
+    def _limit(self, tried: int) -> None:
+        """Say how many exchanges are judged."""
+        cells = self._comparisons.other.size
+        self._tried = int(np.clip(_CELLS_TRIED // cells, _LEAST_TRIED, tried))
         self._at_a_time = int(np.clip(_CELLS_AT_A_TIME // cells, 1, self._tried))
+
+    def polish(self, chosen: Bools) -> Bools:
+        """Climb by all exchanges."""
+        self._limit(_TRIED_AT_LAST)
+        better, _ = self.climb(chosen)
+        self._limit(_TRIED)
+        return better
 
     def tail_margin(self, chosen: Bools) -> float:
         """Tail margin of the panel that holds some of the places; offsets are fitted to it."""
