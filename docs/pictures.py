@@ -35,7 +35,7 @@ def main() -> None:
         )
         cobic.write_report(page, panel, new=data.test)
         wide = whole_page(page, 1200, dark=False)
-        keep(wide.crop((0, 0, 1200, section(page, "bound", 1200))), "panel.png")
+        keep(wide.crop((0, 0, 1200, section(page, "margins", 1200))), "panel.png")
     draw(problem, result, path)
     for file in sorted(FOLDER.glob("*.png")):
         print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB")

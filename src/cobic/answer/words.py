@@ -6,6 +6,8 @@ from cobic.methods import METHODS
 from cobic.problem import Problem
 from cobic.search.result import Result, Status
 
+NBSP = "\u00a0"  # a space at which no line ends
+
 
 def answer_sentence(problem: Problem, result: Result) -> str:
     """What was found and what is proven, in one sentence."""
@@ -118,3 +120,10 @@ def margin_words(problem: Problem, margin: float) -> str:
     """A margin and, where that is what it means, the factor: not with β, or on top of an α."""
     plain = not problem.alpha.any() and (problem.beta == 1).all() and np.isfinite(margin)
     return with_fold(problem, margin) if plain else f"{margin:.4g}"
+
+
+def percent(share: float) -> str:
+    """A share in percent, for a sentence; empty if it is no number."""
+    if not np.isfinite(share):
+        return ""
+    return f"{100 * share:.0f}{NBSP}%" if share >= 0.995 else f"{100 * share:.2g}{NBSP}%"  # not as 1e+02
