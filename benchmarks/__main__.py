@@ -26,6 +26,7 @@ from benchmarks import (
     label_errors,
     memory,
     panel_exactness,
+    panels,
     path,
     quality,
     reading,
@@ -47,6 +48,8 @@ BY_NAME_ONLY = (
     "real-columns",
     "same-answers",
     "on-disk",
+    "panels",
+    "large-panels",
 )  # each takes as long as several of the others
 
 
@@ -93,6 +96,8 @@ SUITES = {
     "same-answers": Suite(same_answers.run, compares=True),
     "on-disk": Suite(scale.run_on_disk, scale.table),
     "accuracy": Suite(accuracy.run, accuracy.table, keeps=True),
+    "panels": Suite(panels.run, panels.table),
+    "large-panels": Suite(panels.run_large),
 }
 
 

@@ -37,13 +37,8 @@ def run(*, quick: bool) -> list[dict[str, Any]]:
         if lines["all"]["instances"] == (INSTANCES // 20 if quick else INSTANCES):
             break
         case = random_case(np.random.default_rng(seed))
-        kinds, wrong = ["refused, as there is none"], []
-        try:
-            panel = case.problem()
-        except cobic.InputError as error:
-            wrong = [f"refused: {error}"] if next(case.panels(), None) is not None else []
-        else:
-            kinds, wrong = ["all", case.kind, f"{len(case.classes)} classes"], faults(case, panel)
+        answered, wrong = examined(case)
+        kinds = ["all", case.kind, f"{len(case.classes)} classes"] if answered else ["refused, as there is none"]
         for kind in kinds:
             lines.setdefault(kind, Counter()).update(instances=1, wrong=bool(wrong))
         for each in wrong:
@@ -164,8 +159,16 @@ def _by_program(margins: Margins, weights: list[Fraction], tail: Fraction, k: in
     return -float(linprog([-1.0, *caps, *[0.0] * k], A_ub=rows, b_ub=level, bounds=bounds).fun)
 
 
-def faults(case: Case, panel: PanelProblem) -> list[str]:
-    """What is wrong with the answer to a question, its certificate, or forgeries of this one."""
+def examined(case: Case) -> tuple[bool, list[str]]:
+    """Whether a question has an answer, and what is wrong with it, its certificate, or forgeries of this one."""
+    try:
+        panel = case.problem()
+    except cobic.InputError as error:
+        return False, [f"refused: {error}"] if next(case.panels(), None) is not None else []
+    return True, _faults(case, panel)
+
+
+def _faults(case: Case, panel: PanelProblem) -> list[str]:
     search = PanelSearch(panel, Budget(None, None, panel.total))
     search.run()
     best = case.best([Fraction(float(weight)) for weight in panel.weights])

@@ -147,7 +147,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_call_goes_on(found, tmp_path, mo
     whole = cobic.frontier(DATA.problem(), **ASKED, folder=tmp_path / "steps")
     assert_same(whole, found)
     assert counted.sizes[0] == 24
-    with pytest.raises(cobic.InputError, match="steps of another run .*tail changed"):
+    with pytest.raises(cobic.InputError, match=r"steps of another run .*tail changed"):
         cobic.frontier(DATA.problem(), **{**ASKED, "tail": 0.4}, folder=tmp_path / "steps")
 
 

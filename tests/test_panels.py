@@ -8,9 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.optimize import linprog
 
 import cobic
-from benchmarks.panel_exactness import faults, random_case
+from benchmarks.panel_exactness import examined, random_case
+from cobic.certified.effort import Effort
+from cobic.certified.panel_offsets import fitted_offsets, refitted_tail
+from cobic.certified.panel_relaxation import root_at
+from cobic.certified.panel_root import Tails
 from cobic.certified.panel_search import PanelSearch
 from cobic.cli import main
 from cobic.problem import PanelProblem
@@ -19,8 +24,8 @@ from cobic.search.budget import Budget
 from strategies import examples
 
 
-def solved(panel):
-    search = PanelSearch(panel, Budget(None, None, panel.total))
+def solved(panel, **choices):
+    search = PanelSearch(panel, Budget(None, None, panel.total), **choices)
     search.run()
     return search
 
@@ -29,13 +34,8 @@ def solved(panel):
 @given(st.integers(0, 1 << 32))
 def test_the_best_of_all_panels(seed):
     """Any kind of panel against a complete search; its certificate holds, forgeries of it do not."""
-    case = random_case(np.random.default_rng(seed))
-    try:
-        panel = case.problem()
-    except cobic.InputError as error:
-        assert next(case.panels(), None) is None, error
-    else:
-        assert faults(case, panel) == []
+    _, faults = examined(random_case(np.random.default_rng(seed)))
+    assert faults == []
 
 
 DATA = cobic.datasets.make_expression(n_features=60, seed=0)
@@ -93,6 +93,17 @@ def test_a_problem_in_place_of_data(found):
         ({"size": 2.0}, "size is 2.0"),
         ({"tail": -0.1}, "tail is -0.1: give a share"),
         ({"tail": "all"}, "tail is 'all'"),
+        ({"weights": [-1.0] + [1.0] * (DATA.X.shape[0] - 1)}, "one number of at least 0 per sample"),
+        ({"offset": True, "beta": 1.5}, "offset=True with beta above 1: with a factor"),
+        ({"offset": True, "tail": 1.0}, "give a tail of at most 0.57, or weights='balanced'"),
+        ({"groups": ["a"]}, "groups has 1 labels for 60 features"),
+        ({"groups": ["a", "b", "c"] * 20}, "to 3 .one of each group., or the number of each class"),
+        ({"groups": ["a", "b", "c"] * 20, "size": {"A": 4, "B": 1}}, "size of A is 4: .* to 3 .one of each group."),
+        (
+            {"groups": ["a", "b", "c"] * 20, "size": {"A": 2, "B": 2}},
+            "features of different classes share their groups",
+        ),
+        ({"groups": ["a", "b"] * 30, "fixed_in": [0, 2]}, "fixed_in holds features 0 and 2, which are in one group"),
         ({"weights": "heavy"}, "neither 'equal' nor 'balanced'"),
         ({"weights": [0.0] * DATA.X.shape[0]}, "some above 0"),
         ({"weights": [1.0]}, "one number of at least 0 per sample"),
@@ -139,11 +150,153 @@ def test_multipliers_beyond_the_caps_prove_nothing():
     assert not cobic.verify(asked, {**one, "checksum": checksum(one)}).ok
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_offsets_make_up_for_the_scale_of_features(n_classes):
+    """A constant added to all features of a class changes nothing but its offset."""
+    data = cobic.datasets.make_expression(20, class_sizes=(12, 9, 8)[:n_classes], test_sizes=None, seed=1)
+    X = np.asarray(data.X)
+    plain = cobic.panel(X, data.y, size=n_classes, offset=True)
+    added = np.linspace(0.0, 30.0, n_classes)
+    shifted = cobic.panel(X + added[plain.problem.problem.feature_classes], data.y, size=n_classes, offset=True)
+    assert plain.status == shifted.status == "optimal"
+    assert shifted.tail_margin == pytest.approx(plain.tail_margin, rel=1e-6)
+    assert plain.tail_margin >= cobic.panel(X, data.y, size=n_classes).tail_margin
+    assert shifted.problem.tail_margin(shifted.support, shifted.offsets) == shifted.tail_margin
+    assert plain.offsets[0] == shifted.offsets[0] == 0
+    read_back = shifted.model.predict(X + added[plain.problem.problem.feature_classes]) == data.y
+    assert read_back.tolist() == (shifted.margins > 0).tolist()
+    assert shifted.worst_margin == shifted.margins.min()
+
+
+@pytest.mark.parametrize("tail", [0.0, 0.3])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_offsets_are_fitted_as_by_another_solver(n_classes, tail):
+    rng = np.random.default_rng(n_classes)
+    labels = np.arange(40) % n_classes
+    X = rng.normal(size=(40, 4 * n_classes)) + 2.0 * (labels[:, None] == np.arange(4 * n_classes) % n_classes)
+    panel = PanelProblem(cobic.Problem(X, labels), n_classes, tail=tail, offset=True)
+    asked = panel.problem.comparisons
+    margins = 3 * rng.normal(size=asked.other.shape)
+    rows = np.zeros((margins.size, 41 + n_classes))
+    rows[:, 0] = 1.0
+    for row, (sample, at) in zip(rows, np.ndindex(margins.shape)):
+        row[1 + sample] = -1.0 if tail else 0.0
+        row[41 + labels[sample]], row[41 + asked.other[sample, at]] = -1.0, 1.0
+    caps = np.full(40, 1 / (40 * tail) if tail else 1.0)
+    bounds = [(None, None)] + [(0, None)] * 40 + [(None, None)] * n_classes
+    best = -linprog([-1.0, *caps, *[0.0] * n_classes], A_ub=rows, b_ub=margins.ravel(), bounds=bounds).fun
+    offsets = fitted_offsets(panel, margins)
+    assert panel.tail_of((margins + panel.shift(offsets)).min(axis=1)) == pytest.approx(best, abs=1e-8)
+    if n_classes == 2:
+        assert refitted_tail(panel, margins.min(axis=1)) == pytest.approx(best, abs=1e-8)
+
+
+def test_with_offsets_no_panel_is_settled_without_multipliers():
+    """What a panel comes to without offsets says nothing about the best ones: only for pairs of two classes it does."""
+    data = cobic.datasets.make_expression(20, class_sizes=(12, 9, 8), test_sizes=None, seed=1)
+    problem = cobic.Problem(data.X, data.y)
+    sizes = problem.feature_class_sizes.tolist()
+    asked = PanelProblem(problem, dict(zip(problem.classes.tolist(), sizes)), tail=0.0, offset=True)
+    proof = solved(asked).certificate()
+    assert cobic.verify(asked, proof).ok
+    for step in (["selection"], ["all"]):
+        forged = {**proof, "tree": [step], "multipliers": [], "slopes": []}
+        checked = cobic.verify(asked, {**forged, "checksum": checksum(forged)})
+        assert not checked.ok
+        assert "offsets" in checked.reason
+
+
+def test_a_model_with_offsets_is_not_for_older_readers(tmp_path):
+    found = cobic.panel(DATA.X, DATA.y, size=2, offset=True)
+    path = tmp_path / "model.json"
+    found.model.save(path)
+    document = json.loads(path.read_text())
+    assert document["version"] == 2
+    again = cobic.Model.load(path)
+    assert again.offsets == found.offsets
+    np.testing.assert_array_equal(again.means(DATA.test.X), found.model.means(DATA.test.X))
+    assert json.loads(cobic.panel(DATA.X, DATA.y, size=2).model.to_json())["version"] == 1
+    for damage in ({"offsets": [0.0]}, {"offsets": "none"}, {"offsets": [0.0, float("nan")]}, {"version": 1}):
+        path.write_text(json.dumps({**document, **damage}))
+        with pytest.raises(cobic.ModelError, match="offsets"):
+            cobic.Model.load(path)
+
+
+def test_a_panel_holds_one_feature_of_each_group():
+    """Copies of a feature under one label are worth no more than one."""
+    copies, genes = np.repeat(np.asarray(DATA.X)[:, :8], 3, axis=1), np.repeat(np.arange(8), 3)
+    size = {"A": 2, "B": 2}
+    found = cobic.panel(copies, DATA.y, size=size, groups=genes)
+    assert sorted(set(genes[found.support])) == sorted(genes[found.support])
+    assert found.status == "optimal"
+    assert found.tail_margin == pytest.approx(cobic.panel(copies[:, ::3], DATA.y, size=size).tail_margin)
+    twice = np.zeros(24, dtype=bool)
+    twice[[place for cls in (0, 1) for place in np.flatnonzero(found.problem.problem.feature_classes == cls)[:2]]] = (
+        True
+    )
+    assert np.isfinite(PanelProblem(found.problem.problem, size).tail_margin(twice))
+    assert found.problem.tail_margin(twice) == -np.inf
+    first = int(np.flatnonzero(found.support)[0]) // 3 * 3
+    held = cobic.panel(copies, DATA.y, size=size, groups=genes, fixed_in=[first])
+    assert held.support[first]
+    assert held.tail_margin == pytest.approx(found.tail_margin)
+    own = [None, "", float("nan")] * 8
+    assert PanelProblem(cobic.Problem(copies, DATA.y), size, groups=own).groups is None
+
+
+TWO = cobic.datasets.make_expression(n_features=24, seed=0)
+THREE = cobic.datasets.make_large_expression(30, n_samples=12, n_classes=3, seed=3)
+
+
+@pytest.mark.parametrize(
+    ("data", "size", "tail"), [(TWO, 4, 0.0), (TWO, 4, 0.3), (THREE, {"A": 2, "B": 1, "C": 1}, 0.3), (THREE, 4, 1.0)]
+)
+def test_looks_at_the_data_lead_to_the_same_panel_as_programs(data, size, tail):
+    """The road of large data: the bundle method in place of linear programs over all comparisons."""
+    asked = PanelProblem(cobic.Problem(data.X, data.y), size, tail=tail, weights="balanced")
+    by_looks = solved(asked, effort=Effort(program_rows=0))
+    by_programs = solved(asked)
+    assert by_looks.incumbent.tail_margin == pytest.approx(by_programs.incumbent.tail_margin, rel=1e-6)
+    assert by_looks.bound == pytest.approx(by_looks.incumbent.tail_margin, rel=1e-5)
+    assert cobic.verify(asked, by_looks.certificate()).ok
+
+
+def test_looks_alone_prove_a_bound_where_trees_are_out_of_reach():
+    """With many samples there is no tree: the relaxation's bound stands, and it is that of the linear program."""
+    asked = PanelProblem(cobic.Problem(THREE.X, THREE.y), {"A": 3, "B": 3, "C": 3}, tail=0.4)
+    search = solved(asked, effort=Effort(program_rows=0, panel_tree_rows=0))
+    root = root_at(asked, asked.low, np.ones((12, 2), dtype=np.int64), Budget(None, None, 9))
+    assert root.value <= search.bound <= root.value + 2e-4 * abs(root.value)
+    assert search.incumbent.tail_margin < search.bound
+    checked = cobic.verify(asked, search.certificate())
+    assert checked.ok
+    assert checked.objective_bound == search.bound
+
+
+@pytest.mark.parametrize("n_comparisons", [1, 3])
+def test_the_nearest_multipliers_of_a_tail(n_comparisons):
+    """They are admissible, and no admissible direction leads nearer, which scipy finds by another road."""
+    rng = np.random.default_rng(n_comparisons)
+    panel = PanelProblem(cobic.Problem(rng.random((6, 8)), [0, 1] * 3), 2, tail=0.5, weights=[1, 2, 3, 1, 0, 1])
+    tails = Tails(panel)
+    tails._shape = (6, n_comparisons)
+    for scale in (0.01, 1.0, 100.0):
+        points = scale * rng.standard_normal((6, n_comparisons))
+        found = tails.project(points)
+        total = 1.0 / tails.unit
+        assert found.min() >= 0
+        assert found.sum() == pytest.approx(total)
+        assert (found.sum(axis=1) <= tails.caps + 1e-9).all()
+        rows = np.kron(np.eye(6), np.ones(n_comparisons))
+        vertex = linprog((found - points).ravel(), rows, tails.caps, np.ones((1, rows.shape[1])), [total])
+        assert vertex.fun >= ((found - points) * found).sum() - 1e-7 * scale * total
+
+
 def test_too_many_comparisons_are_refused_before_memory_is_gone():
     n_samples, n_classes = 40_000, 10
     X = sparse.random_array((n_samples, 40), density=0.01, format="csr", rng=np.random.default_rng(0))
     with pytest.raises(ValueError, match="360000 comparisons of samples with classes are too many"):
-        cobic.panel(X + 0.0, np.arange(n_samples) % n_classes, size=10)
+        cobic.panel(X + 0.0, np.arange(n_samples) % n_classes, size=10, offset=True)
 
 
 def test_no_time_leaves_a_panel_or_says_so():
@@ -180,6 +333,24 @@ def test_the_command_line(tmp_path, capsys):
     other["objective_bound"] *= 0.9
     (out / "certificate.json").write_text(json.dumps({**other, "checksum": checksum(other)}))
     assert main(["verify", str(out / "certificate.json"), *data]) == 4
+
+
+def test_offsets_and_groups_on_the_command_line(tmp_path, capsys):
+    data, genes = [table(tmp_path), "--labels", "class"], tmp_path / "genes.csv"
+    genes.write_text("feature,group\n" + "".join(f"g{i},gene {i // 2}\n" for i in range(40)))
+    out = tmp_path / "answer"
+    asked = ["--size", "3", "--offset", "--groups", str(genes), "--out", str(out)]
+    assert main(["panel", *data, *asked]) == 0
+    assert "Added to the means" in capsys.readouterr().out
+    document = json.loads((out / "panel.json").read_text())
+    assert document["offsets"][0] == 0
+    assert len({int(name[1:]) // 2 for name in document["features"]}) == 3
+    assert main(["verify", str(out / "certificate.json"), *data]) == 0
+    assert "offsets, one feature of each of 20 groups" in capsys.readouterr().out
+    assert main(["classify", str(out / "model.json"), *data, "--json"]) == 0
+    capsys.readouterr()
+    assert main(["panel", *data, "--offset", "--beta", "1.5"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.parametrize("size", ["x", "A=1", "A=,B=1", "1", "A=1,B=200"])

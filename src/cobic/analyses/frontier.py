@@ -120,10 +120,12 @@ def frontier(
         Class of each sample.
     sizes : sequence of int, optional
         Numbers of features. By default from one of each class to all, by way of 5, 10, 20, 50, 100 and so on.
-    tail, weights, offset, groups, beta, transform, floor : optional
+    tail, weights : optional
         As in :func:`cobic.panel`.
     cv : int, splitter of scikit-learn, or None, default=5
         Folds of the cross-validation (stratified, shuffled); the panels are chosen anew in each. None for none.
+    offset, groups, beta, transform, floor : optional
+        As in :func:`cobic.panel`.
     time_limit : float or None, default=60.0
         Seconds for all of it in one process: half of them for the panels of all samples, the same for each, and half
         for the folds. A closer proof of one size is a matter of :func:`cobic.panel`. None for no limit.
@@ -152,10 +154,10 @@ def frontier(
     --------
     >>> import cobic
     >>> data = cobic.datasets.make_expression(n_features=30, informative=0.8, seed=1)
-    >>> frontier = cobic.frontier(data.X, data.y, sizes=[2, 20, 30], cv=3)
+    >>> frontier = cobic.frontier(data.X, data.y, sizes=[2, 30], cv=2)
     >>> frontier.table["size"].tolist()
-    [2, 20, 30]
-    >>> frontier.panel.support.sum() == frontier.chosen
+    [2, 30]
+    >>> len(frontier.panel.features) == frontier.chosen
     True
     """
     require_whole("random_state", random_state, 0)

@@ -114,9 +114,9 @@ def panel(
     entries = problem.comparisons.other.size * (asked.total + FEATURES_AROUND * problem.n_classes)
     message = (
         f"{problem.comparisons.other.size} comparisons of samples with classes are too many for the linear programs of "
-        f"a panel of {asked.total} features: take fewer samples, for example some of each class"
+        f"a panel of {asked.total} features with offsets: leave these out, or take some samples of each class"
     )
-    require(entries <= _MOST_ENTRIES, message)
+    require(entries <= _MOST_ENTRIES or not asked.offset, message)
     require(is_number(target_gap) and target_gap >= 0, f"target_gap is {target_gap!r}: give a number of at least 0")
     require_whole("seed", seed, 0)
     if max_programs is not None:

@@ -54,14 +54,17 @@ Enough = Callable[[float, float, float], bool]
 class Bundle:
     """Minimises the bound over one box of counts after another; what was met before serves again."""
 
-    def __init__(self, problem: Problem, budget: Budget, effort: Effort = DEFAULT) -> None:
+    def __init__(
+        self, problem: Problem, budget: Budget, effort: Effort = DEFAULT, pieces: ClassPieces | None = None
+    ) -> None:
         self.problem, self.budget, self.effort = problem, budget, effort
         self.closeness = effort.close
         self._everything = Everything(problem, None, effort)
         self._window_size = Window.size_for(problem, effort)
         self._window = Window(problem, None, self._window_size, effort) if self.is_small else None
         self._seen: Look | None = None
-        self.pieces = ClassPieces(problem, effort) if problem.soft else Pieces(problem, effort)
+        by_kind = ClassPieces(problem, effort) if problem.soft else Pieces(problem, effort)
+        self.pieces: ClassPieces | Pieces = by_kind if pieces is None else pieces
         self._multipliers: Floats | None = None
         self.is_close, self.floor = False, -np.inf
 

@@ -165,6 +165,11 @@ class Effort:
     least_progress: float = 0.01  # of the distance to the best selection in so many looks
     looks_at_a_time: int = 16  # then the mixture is rounded: the bound may not need to come any closer
 
+    # Panels.
+    panel_close: float = 1e-4  # of the value: what a relaxation leaves is then far below what rounding costs
+    panel_tree_rows: int = 5000  # comparisons: with more, each program of a tree takes seconds
+    panel_window_part: int = 200  # one feature in so many: few are chosen, those with the best scores
+
     # What is asked beside a search.
     settled_counts: int = 200  # counts at which features may be settled: with more, no feature is settled at all
     settling_cuts: int = 20  # multipliers that are asked about each of them

@@ -34,6 +34,7 @@ class LevelProjection:
         self._cls, self._counts, self._means = cls, counts, means
         self._of_class = [np.flatnonzero(cls == each) for each in range(problem.n_classes)]
         self._sample = np.arange(problem.n_samples)
+        self._caps = np.ones(problem.n_samples)
         self.point = self._near = np.zeros(problem.comparisons.other.shape)
         self.weights, self.total = np.zeros(cls.size), 0.0
         self.best = (-np.inf, self.weights)
@@ -114,7 +115,7 @@ class LevelProjection:
         self.weights, self.total, margins = weights, total, self.margins(weights)
         self._value = self.value(margins, weights)
         margins *= total * self._price
-        self.point = projected(self._near - margins)
+        self.point = self._admissible(self._near - margins)
         away = self.point - self._near
         self._height = float(
             np.vdot(margins, self.point) + 0.5 * np.vdot(away, away) + total * (self._counts @ weights)
@@ -148,7 +149,7 @@ class LevelProjection:
     def _basis(self, taken: Integers) -> Floats:
         """Slopes of some pieces, and of the total, along the directions in which the point can move: a row for each."""
         asked, free = self._comparisons, self.point > 0
-        capped = self.point.sum(axis=1) >= 1.0 - _TINY
+        capped = self.point.sum(axis=1) >= self._caps - _TINY
         free[capped & (free.sum(axis=1) == 1)] = False
         sample, place = np.nonzero(free)
         own, other, factor = asked.own[sample], asked.other[sample, place], asked.factor[sample, place]
@@ -165,19 +166,29 @@ class LevelProjection:
             sizes = np.diff(starts, append=together.size)
             means = np.add.reduceat(basis[:, together], starts, axis=1) / sizes
             basis[:, together] -= np.repeat(means, sizes, axis=1)
+        self._balance(basis, ~capped[sample])
         return self._price * basis
 
+    def _admissible(self, points: Floats) -> Floats:
+        """The nearest admissible multipliers."""
+        return projected(points, self._caps)
 
-def projected(points: Floats) -> Floats:
-    """The nearest to points (n, c) that are not below zero and add up to at most 1 in each row."""
-    found = np.maximum(points, 0.0)
+    def _balance(self, basis: Floats, loose: Bools) -> None:
+        """Take out of the slopes what moves nothing admissible; `loose` is where a sample is not at its cap."""
+
+
+def projected(points: Floats, limits: Floats | float = 1.0) -> Floats:
+    """The nearest to points (n, c) that are not below zero and add up to at most their limit in each row."""
+    found, caps = np.maximum(points, 0.0), np.broadcast_to(limits, points.shape[:1])
     if points.shape[1] == 1:
-        return np.minimum(found, 1.0)
-    over = np.flatnonzero(found.sum(axis=1) > 1.0)
-    shifted = points[over] - points[over].max(axis=1, keepdims=True)  # where they add up to 1, a shift changes nothing
+        return np.minimum(found, caps[:, None])
+    over = np.flatnonzero(found.sum(axis=1) > caps)
+    shifted = points[over] - points[over].max(
+        axis=1, keepdims=True
+    )  # where they reach the cap, a shift changes nothing
     ordered = -np.sort(-shifted, axis=1)
-    excess = (np.cumsum(ordered, axis=1) - 1.0) / np.arange(1, points.shape[1] + 1)
-    size = (ordered > excess).sum(axis=1)
+    excess = (np.cumsum(ordered, axis=1) - caps[over, None]) / np.arange(1, points.shape[1] + 1)
+    size = np.maximum((ordered > excess).sum(axis=1), 1)  # where the limit is 0 none is above
     found[over] = np.maximum(shifted - excess[np.arange(over.size), size - 1][:, None], 0.0)
     return found
 

@@ -7,7 +7,7 @@ for all of them at once.
 import numpy as np
 
 from cobic.certified.bounds import rounding_error
-from cobic.matrix import Floats, Integers
+from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import PanelProblem
 
 # Multipliers are whole numbers that add up to about this: what they lose by rounding is then far below what a caller
@@ -45,6 +45,15 @@ def first_shares(panel: PanelProblem) -> Floats:
     np.add.at(flow, (winner, loser), np.diff(borders))
     own = comparisons.own[:, None]
     shares: Floats = weights[:, None] * flow[own, comparisons.other] / np.where(by_class > 0, by_class, 1.0)[own]
+    return shares
+
+
+def tail_shares_of(panel: PanelProblem, support: Bools) -> Floats:
+    """Multipliers to begin with where there is a panel: how much each comparison counts in its tail margin."""
+    margins = panel.problem.comparisons.margins(panel.problem.means(support))
+    sample, worst = np.arange(margins.shape[0]), margins.argmin(axis=1)
+    shares = np.zeros(margins.shape)
+    shares[sample, worst] = panel.shares_in_tail(margins[sample, worst])
     return shares
 
 

@@ -14,6 +14,7 @@ from cobic.search.lp import LpSolver
 from cobic.search.program import Entries, LinearProgram
 
 _STEPS = 200  # pieces that are looked at, of which ten per class are usual
+_NEAR = 0.02  # of the largest margin: how far from the best offsets so far the first steps go; later ones go further
 _CLOSE = 1e-10  # of the largest margin: no piece promises more
 _SHARE = 1e-12  # of the tail: less is rounding
 
@@ -66,18 +67,21 @@ def _second_offset(panel: PanelProblem, worst: Floats) -> float:
     return float(max(min((first_least - second_least) / 2, highest), lowest))
 
 
-def _by_pieces(panel: PanelProblem, margins: Floats, offsets: Floats) -> Floats:
-    """The best offsets for any number of classes, by the largest value that the pieces so far leave."""
-    budget = Budget(None, None, panel.total)
-    levels, slopes, best = [], [], (-np.inf, offsets)
+def _by_pieces(panel: PanelProblem, margins: Floats, start: Floats) -> Floats:
+    """The best offsets for any number of classes: the pieces so far tell where to look next, near the best so far."""
+    solver, around = LpSolver(Budget(None, None, panel.total)), _NEAR * panel.largest_margin
+    levels, slopes, offsets, best = [], [], start, (-np.inf, start)
     for _ in range(_STEPS):
         value, slope = _piece(panel, margins, offsets)
-        best = max(best, (value, offsets), key=lambda found: found[0])
         levels.append(value - float(slope @ offsets))
         slopes.append(slope)
-        promised, offsets = _most_promising(np.array(levels), np.array(slopes), panel.widest_offsets / 2, budget)
+        best = max(best, (value, offsets), key=lambda found: found[0])
+        limits = np.clip(best[1] + np.array([[-around], [around]]), -panel.widest_offsets / 2, panel.widest_offsets / 2)
+        promised, offsets = _most_promising(np.array(levels), np.array(slopes), limits, solver)
         if promised - best[0] <= _CLOSE * panel.largest_margin:
-            break
+            if around >= panel.widest_offsets:
+                break
+            around *= 8
     return best[1]
 
 
@@ -94,8 +98,8 @@ def _piece(panel: PanelProblem, margins: Floats, offsets: Floats) -> tuple[float
     return float(shares @ worst), slope
 
 
-def _most_promising(levels: Floats, slopes: Floats, widest: float, budget: Budget) -> tuple[float, Floats]:
-    """Offsets, the first of them 0, at which the least of some pieces is largest, and that value."""
+def _most_promising(levels: Floats, slopes: Floats, limits: Floats, solver: LpSolver) -> tuple[float, Floats]:
+    """Offsets within limits, the first of them 0, at which the least of some pieces is largest, and that value."""
     n_pieces, size = slopes.shape
     rows, columns = (index.ravel() for index in np.indices((n_pieces, size)))
     values = np.hstack([np.full((n_pieces, 1), -1.0), slopes[:, 1:]]).ravel()  # the value in place of the first offset
@@ -103,12 +107,12 @@ def _most_promising(levels: Floats, slopes: Floats, widest: float, budget: Budge
     program = LinearProgram.of_entries(
         Entries(rows[used], columns[used], values[used]),
         np.append(1.0, np.zeros(size - 1)),
-        lower=np.append(-np.inf, np.full(size - 1, -widest)),
-        upper=np.append(np.inf, np.full(size - 1, widest)),
+        lower=np.append(-np.inf, limits[0, 1:]),
+        upper=np.append(np.inf, limits[1, 1:]),
         row_lower=-levels,
         row_upper=np.full(n_pieces, np.inf),
     )
-    solution = LpSolver(budget).solve(program)
+    solution = solver.solve(program, ([f"column {at}" for at in range(size)], list(range(n_pieces))))
     assert solution is not None
     x = np.append(0.0, solution.x[1:])
     return float((levels + slopes @ x).min()), x

@@ -10,6 +10,7 @@ a linear program. It is solved over few features at a time: those come in that i
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from cobic.search.lp import BranchingLp
 from cobic.search.program import Entries, LinearProgram
 
 FEATURES_AROUND = 100  # features of each class in the first program besides those that are wanted
+_MORE = 30  # the same in later ones: a pass over the data costs more than a program with some more features
 _INCOMING = 200  # features that come in at a time
 _ROUNDS = 100  # of features coming in, which takes about five
 _CLOSE = 1e-9  # of the largest margin: program and multipliers agree
@@ -45,16 +47,22 @@ class Arena:
         self, panel: PanelProblem, counts: Integers, features: Integers, fixed_in: Bools, budget: Budget
     ) -> None:
         problem = panel.problem
-        self.panel, self.counts, self.features, self.fixed_in, self._budget = panel, counts, features, fixed_in, budget
+        self.panel, self.counts, self.features, self.fixed_in, self.budget = panel, counts, features, fixed_in, budget
         self.classes = problem.feature_classes[features]
         self.groups = None if panel.groups is None else panel.groups.of[features]
-        self._columns = np.ascontiguousarray(problem.columns(features).T)
+        self.columns = np.ascontiguousarray(problem.columns(features).T)
         self._base = problem.sums(fixed_in.astype(np.float64))
         self._missing = counts - problem.counts(fixed_in)
         self._sample = np.repeat(np.arange(problem.n_samples), problem.comparisons.other.shape[1])
         self._scale = float(counts.mean()) / panel.largest_margin  # then a feature does about 1 to a row
         self._active = np.zeros(features.size, dtype=np.bool_)
         self._lp: BranchingLp | None = None
+
+    @cached_property
+    def _by_class(self) -> list[tuple[Integers, Floats]]:
+        """Places and columns of each class."""
+        places = [np.flatnonzero(self.classes == cls) for cls in range(self.counts.size)]
+        return [(mine, self.columns[mine]) for mine in places]
 
     def undecided(self) -> Values:
         """The root: nothing is decided."""
@@ -64,9 +72,8 @@ class Arena:
         """Scores of the features at hand under multipliers."""
         pull = self.panel.problem.comparisons.pull(whole.astype(np.float64))
         found = np.empty(self.features.size)
-        for cls in range(self.counts.size):
-            mine = self.classes == cls
-            found[mine] = self._columns[mine] @ pull[:, cls]
+        for cls, (mine, columns) in enumerate(self._by_class):
+            found[mine] = columns @ pull[:, cls]
         return found
 
     def bound(self, whole: Integers, values: Values, level: float) -> NodeBound:
@@ -97,13 +104,19 @@ class Arena:
         effects = np.empty((places.size, *comparisons.other.shape))
         for cls in range(self.counts.size):
             mine = np.flatnonzero(self.classes[places] == cls)
-            effects[mine] = self._columns[places[mine]][:, :, None] * (comparisons.coefficients(cls) / self.counts[cls])
+            effects[mine] = self.columns[places[mine]][:, :, None] * (comparisons.coefficients(cls) / self.counts[cls])
         return effects
 
     @property
+    def base_means(self) -> Floats:
+        """Means (n, k) that the features which are decided make."""
+        means: Floats = self._base / self.counts
+        return means
+
+    @property
     def base_margins(self) -> Floats:
-        """Margins (n, c) that the features which are decided make."""
-        return self.panel.problem.comparisons.margins(self._base / self.counts)
+        """Margins (n, c) that they make."""
+        return self.panel.problem.comparisons.margins(self.base_means)
 
     def best_pair(self, values: Values, first: Integers, second: Integers) -> tuple[int, int] | None:
         """The two features, one of each of two lists of places, with which the worst margin of a node is largest."""
@@ -189,7 +202,7 @@ class Arena:
             return
         self._active |= wanted
         self._places = np.flatnonzero(self._active)
-        self._lp = BranchingLp(self._program(self._places), self._budget)
+        self._lp = BranchingLp(self._program(self._places), self.budget)
 
     def _program(self, places: Integers) -> LinearProgram:
         """The program over some features: their values, t, what each sample lacks, and offsets but the first."""
@@ -199,7 +212,7 @@ class Arena:
             coefficients = panel.problem.comparisons.coefficients(cls).ravel()
             involved, mine = np.flatnonzero(coefficients), np.flatnonzero(self.classes[places] == cls)
             weights = coefficients[involved] * (self._scale / self.counts[cls])
-            block = self._columns[places[mine]][:, self._sample[involved]] * weights
+            block = self.columns[places[mine]][:, self._sample[involved]] * weights
             parts += [
                 Entries(np.tile(involved, mine.size), np.repeat(mine, involved.size), block.ravel()),
                 Entries(np.full(mine.size, n_rows + cls), mine, np.ones(mine.size)),
@@ -272,8 +285,9 @@ def root_at(panel: PanelProblem, counts: Integers, start: Integers, budget: Budg
 
     Features come in from all of them, by a look at the data with the multipliers of each program.
     """
-    problem, whole, best = panel.problem, start, None
-    features, x = np.zeros(0, dtype=np.intp), np.zeros(0)
+    problem, whole, best, least = panel.problem, start, None, -np.inf
+    solved = features = np.zeros(0, dtype=np.intp)
+    x = np.zeros(0)
     for _ in range(_ROUNDS):
         if budget.exhausted():
             break
@@ -282,16 +296,16 @@ def root_at(panel: PanelProblem, counts: Integers, start: Integers, budget: Budg
         value = bound_at(panel, cut, counts)
         best = (value, cut) if best is None or value < best[0] else best
         known = features.size
-        features = np.union1d(features, best_features(panel, cut, counts, 0 if known else FEATURES_AROUND))
-        if features.size == known:
+        features = np.union1d(features, best_features(panel, cut, counts, FEATURES_AROUND if known == 0 else _MORE))
+        if features.size == known or best[0] - least <= _CLOSE * panel.largest_margin:
             break
         arena = Arena(panel, counts, features, problem.required, budget)
         relaxed = arena.relax(arena.undecided(), -cut.scores[features], -2.0 * panel.largest_margin)
         if relaxed is None:
-            features = features[: x.size]
             break
-        whole, x = relaxed.whole, relaxed.x
-    return None if best is None or x.size != features.size else PanelRoot(best[1], best[0], features, x)
+        solved, whole, x = features, relaxed.whole, relaxed.x
+        least = relaxed.bound.value / float(whole.sum()) - 2.0 * panel.largest_margin
+    return None if best is None or x.size == 0 else PanelRoot(best[1], best[0], solved, x)
 
 
 def best_features(panel: PanelProblem, cut: Cut, counts: Integers, more: int = 0) -> Integers:

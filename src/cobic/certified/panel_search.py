@@ -18,12 +18,14 @@ import numpy as np
 from cobic.certified.bounds import Cut
 from cobic.certified.boxes import cut_to_total, moved_counts, nearest_counts
 from cobic.certified.certificate import make_panel_certificate
+from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.fixing import FREE, IN, OUT, NodeBound, Values, node_bound
 from cobic.certified.looks import largest
 from cobic.certified.panel_incumbent import PanelIncumbent
-from cobic.certified.panel_multipliers import error_of, first_shares, whole_multipliers
+from cobic.certified.panel_multipliers import error_of, first_shares, tail_shares_of, whole_multipliers
 from cobic.certified.panel_relaxation import Arena, PanelRoot, best_features, places_of, root_at
-from cobic.certified.panel_rounding import held_twice, rounded
+from cobic.certified.panel_root import PanelLooks
+from cobic.certified.panel_rounding import dive, held_twice, rounded
 from cobic.certified.panel_swaps import PanelSwaps
 from cobic.certified.proof import All, Close, Fix, Multipliers, Single, SplitCount, SplitFeature, Step
 from cobic.matrix import Bools, Floats, Integers
@@ -36,7 +38,9 @@ _LOOKED_AT, _LOOKED_AT_FIRST = 1 << 23, 1 << 31
 _FRACTIONAL = 1e-6  # away from 0 and 1: less is the tolerance of the solver
 _CELLS = 1 << 23  # of features at hand and samples: 64 MB; with more, what is left of the counts is not split
 _SWAPPED = 100  # features of each class that exchanges try, beside those of the panel
+_SWAPPED_CELLS = 1 << 24  # of these and samples: 128 MB
 _SELDOM = 32  # one node in so many is rounded, however poor it is
+_DIVES = 128  # one node in so many is dived from: a dive takes about as long as a hundred nodes
 _POOR = 0.1  # of the tail margin: a rounded panel further below is not worth exchanges
 
 
@@ -63,9 +67,16 @@ class PanelSearch:
     """Brings the best panel and the proven bound together."""
 
     def __init__(
-        self, panel: PanelProblem, budget: Budget, target_gap: float = 0.0, max_programs: int | None = None
+        self,
+        panel: PanelProblem,
+        budget: Budget,
+        target_gap: float = 0.0,
+        max_programs: int | None = None,
+        effort: Effort = DEFAULT,
     ) -> None:
-        self._panel, self._problem, self._budget = panel, panel.problem, budget
+        self._panel, self._problem, self._budget, self._effort = panel, panel.problem, budget, effort
+        many = panel.problem.comparisons.other.size > effort.program_rows and not panel.offset
+        self._looks = PanelLooks(panel, budget, effort) if many else None
         self._target_gap = target_gap
         self._most_programs = np.inf if max_programs is None else max_programs
         self.incumbent = PanelIncumbent(panel, budget)
@@ -162,30 +173,47 @@ class PanelSearch:
         known = self._roots.get(tuple(counts.tolist()))
         if known is not None:
             return known
-        root = root_at(self._panel, counts, self._nearest_multipliers(), self._budget)
+        if self._looks is not None:
+            root = self._looked(self._looks, counts)
+        else:
+            root = root_at(self._panel, counts, self._nearest_multipliers(), self._budget)
+            if root is not None:
+                self._round_root(counts, root)
         if root is None:
             return None
         place = self._record(root.cut.multipliers, root.cut.slope)
         self._cuts[place] = root.cut
         self._roots[tuple(counts.tolist())] = (root, place)
-        self._round_root(counts, root)
         root.cut.release()
         return root, place
 
+    def _looked(self, looks: PanelLooks, counts: Integers) -> PanelRoot | None:
+        """The same by looks at the data, some at a time, each time with a rounded panel."""
+        looks.start_from(self._nearest_multipliers())
+        root, more = None, True
+        while more and (found := looks.at(counts)) is not None:
+            root, more = found
+            if (self._panel.low == self._panel.high).all():  # there are no other counts
+                self._budget.report(objective_bound=max(root.value, self.incumbent.level))
+            self._round_root(counts, root)
+        return root
+
     def _nearest_multipliers(self) -> Integers:
-        """Multipliers to begin with: the last ones."""
-        return next(reversed(self._cuts.values())).multipliers
+        """Multipliers to begin with: the last ones; at first the shares in the tail of the panel at hand."""
+        if self._roots or self.incumbent.support is None or self._panel.offset:
+            return next(reversed(self._cuts.values())).multipliers
+        return whole_multipliers(self._panel, tail_shares_of(self._panel, self.incumbent.support))
 
     def _round_root(self, counts: Integers, root: PanelRoot) -> None:
         """The panels that a relaxation over all features leads to."""
         bound = self._losses(counts, root.cut, self.incumbent.level)
         features = np.flatnonzero(self._problem.selectable)
         tried = np.zeros(self._problem.n_features, dtype=np.bool_)
-        tried[root.features] = root.x > 0
+        tried[root.features] = root.x > self._effort.no_share
         for cls, n in enumerate(counts):
             mine = self._problem.feature_classes[features] == cls
             near = np.where(bound.preferred[mine] == IN, -1.0, bound.losses[mine])
-            tried[features[mine][largest(-near, int(n) + _SWAPPED)]] = True
+            tried[features[mine][largest(-near, int(n) + self._swapped)]] = True
         places = np.flatnonzero(tried & ~self._problem.required)
         arena = Arena(self._panel, counts, places, self._problem.required, self._budget)
         x = np.zeros(self._problem.n_features)
@@ -195,13 +223,22 @@ class PanelSearch:
         if chosen is not None:
             self._improve(arena, swaps, chosen)
 
+    @property
+    def _swapped(self) -> int:
+        """How many features of each class exchanges try, beside those of the panel."""
+        return min(_SWAPPED, _SWAPPED_CELLS // (self._problem.n_samples * self._problem.n_classes))
+
     def _improve(self, arena: Arena, swaps: PanelSwaps, chosen: Bools) -> None:
         """Offer what exchanges make of a panel."""
         better, value = swaps.climb(chosen)
         if value > self.incumbent.tail_margin:
-            support = arena.fixed_in.copy()
-            support[arena.features[swaps.places[better]]] = True
-            self.incumbent.offer(support)
+            self._offer_places(arena, swaps.places[better])
+            self._offer_places(arena, swaps.places[swaps.polish(better)])
+
+    def _offer_places(self, arena: Arena, places: Integers) -> None:
+        support = arena.fixed_in.copy()
+        support[arena.features[places]] = True
+        self.incumbent.offer(support)
 
     def _losses(self, counts: Integers, cut: Cut, level: float) -> NodeBound:
         """What multipliers say about each feature that may be selected, at some counts."""
@@ -222,7 +259,8 @@ class PanelSearch:
             return
         bound = self._losses(case.low, root.cut, self.incumbent.level)
         features, forced = np.flatnonzero(self._problem.selectable), bound.forced
-        if int((~forced).sum()) * self._problem.n_samples > _CELLS:
+        too_many = self._problem.comparisons.other.size > self._effort.panel_tree_rows
+        if too_many or int((~forced).sum()) * self._problem.n_samples > _CELLS:
             self._settled = max(self._settled, case.bound)  # what is left is too much to be split
             return
         fixed_in = np.zeros(self._problem.n_features, dtype=np.bool_)
@@ -260,6 +298,9 @@ class PanelSearch:
         if self._decide(case, relaxed.bound, place):
             return
         self._round_node(arena, relaxed.x, relaxed.bound, values)
+        if self._n_nodes % _DIVES == 1:
+            for deeper, decided in dive(arena, relaxed, values, self.incumbent.level):
+                self._round_node(arena, deeper.x, relaxed.bound, decided)
         if case.bound <= self.incumbent.level:
             self._push(case)
             return
@@ -360,8 +401,12 @@ class PanelSearch:
             support = arena.fixed_in.copy()
             support[arena.features[(values == IN) | (free & (missing[arena.classes] > 0))]] = True
             self.incumbent.offer(support)
-            if self._panel.offset:
-                self._settled = max(self._settled, case.bound)  # its tail margin takes multipliers to prove
+            if self._panel.offset and self._panel.admits(support):  # it takes multipliers to prove what it comes to
+                values[free] = np.where(missing[arena.classes[free]] > 0, IN, OUT)
+                if free.any():
+                    self._push(case)
+                else:
+                    self._settled = max(self._settled, case.bound)
                 return
             case.split, ceiling = Single(), self._panel.ceiling(support)
             self._settled = max(self._settled, ceiling)
