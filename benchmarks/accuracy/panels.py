@@ -81,6 +81,9 @@ def _largest(fold: Fold, sizes: Any) -> dict[Size, Answer]:  # noqa: ARG001
     path = cobic.path(problem, alphas=alphas, cv=INNER_FOLDS, time_limit=FIT_SECONDS, n_jobs=1, method_options=options)
     place = 0 if path.chosen is None else int((path.table["alpha"] - path.chosen).abs().idxmin())
     result = path.results[place]
+    if not all(result.counts):  # none is there, or was found in a second: soft margins
+        soft = cobic.ConsistentBiclustering(time_limit=FIT_SECONDS).fit(fold.X, fold.y)
+        return {ALL: (soft.predict(fold.new), np.flatnonzero(soft.support_))}
     return {ALL: (cobic.Model.of(problem, result).predict(fold.new), np.flatnonzero(result.support))}
 
 
