@@ -48,7 +48,10 @@ class Cache:
         self._file = folder / "answers.jsonl"
         self.records: list[dict[str, Any]] = []
         if self._file.exists():
-            self.records = list(_whole_lines(self._file.read_text()))
+            text = self._file.read_text()
+            self.records = list(_whole_lines(text))
+            if text and not text.endswith("\n"):  # what was cut off stays alone on its line
+                self._file.write_text(text + "\n")
         self._known = {_key(record) for record in self.records}
 
     def __contains__(self, key: Key) -> bool:

@@ -19,22 +19,23 @@ Line = dict[str, Any]
 Rows = list[dict[str, Any]]
 
 
-def lines(records: Iterable[dict[str, Any]]) -> list[Line]:
+def lines(records: Iterable[dict[str, Any]], folds: int = FOLDS) -> list[Line]:
     """One line per data set, method and size, over the repeats that have all their folds."""
     gathered: dict[tuple[str, str, str], dict[int, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         if "right" in record:
             place = record["data"], record["method"], str(record["size"])
             gathered[place][record["repeat"]].append(record)
+    whole = {place: [each for each in repeats.values() if len(each) == folds] for place, repeats in gathered.items()}
     return [
-        {"data": data, "method": method, "size": size, **_summary(list(repeats.values()))}
-        for (data, method, size), repeats in gathered.items()
+        {"data": data, "method": method, "size": size, **_summary(repeats)}
+        for (data, method, size), repeats in whole.items()
+        if repeats
     ]
 
 
-def _summary(repeats: list[list[Any]]) -> Line:
+def _summary(whole: list[list[Any]]) -> Line:
     """Percent right over repeats, and of classes on average; features, stability and seconds over all folds."""
-    whole = [folds for folds in repeats if len(folds) == FOLDS] or repeats
     right = [
         100 * sum(sum(fold["right"]) for fold in folds) / sum(sum(fold["of"]) for fold in folds) for folds in whole
     ]
@@ -193,6 +194,49 @@ def stability(found: list[Line], size: str) -> Rows:
     )
 
 
+def by_size(found: list[Line], said: Callable[[list[Line]], dict[str, str]]) -> Rows:
+    """Something about each method on expression data, size by size."""
+    equal = [line for line in of_expression(found) if not is_variant(line)]
+    columns = {str(size): said([line for line in equal if line["size"] == str(size)]) for size in SIZES}
+    methods = dict.fromkeys(line["method"] for line in equal if line["size"] in columns)
+    return [{"method": name, **{size: of.get(name, "–") for size, of in columns.items()}} for name in methods]
+
+
+def ranks(found: list[Line]) -> dict[str, str]:
+    """Mean rank of each method, and in brackets how many points it is behind the best on average."""
+    return {row["method"]: f"{row['mean rank']} ({row['behind']})" for row in paired(found)}
+
+
+def agreement(found: list[Line]) -> dict[str, str]:
+    """Nogueira's index of each method, averaged over data sets."""
+    of_method: dict[str, list[float]] = defaultdict(list)
+    for line in found:
+        if line["stability"] is not None:
+            of_method[line["method"]].append(line["stability"])
+    return {name: f"{np.mean(values):.2f}" for name, values in of_method.items()}
+
+
+def beside_default(found: list[Line]) -> Rows:
+    """Variants of panels beside the default: points ahead on average, and data sets ahead and behind by more than 1."""
+    rows: dict[str, dict[str, Any]] = {}
+    for size in ("10", "50"):
+        mine = {line["data"]: line for line in found if line["method"] == OURS and line["size"] == size}
+        for line in found:
+            if line["size"] == size and line["data"] in mine and line["method"].startswith("panel"):
+                ahead = line["right"] - mine[line["data"]]["right"], line["classes"] - mine[line["data"]]["classes"]
+                rows.setdefault(line["method"], {}).setdefault(size, []).append(ahead)
+    return [
+        {"variant": name, **{f"{size} features": _ahead(np.array(of[size])) for size in of}}
+        for name, of in rows.items()
+        if name != OURS
+    ]
+
+
+def _ahead(differences: Any) -> str:
+    right, classes = differences.T
+    return f"{right.mean():+.1f} ({classes.mean():+.1f}); {(right > 1).sum()} : {(right < -1).sum()} of {right.size}"
+
+
 def markdown(rows: Rows) -> str:
     """A table as text."""
     heads = list(rows[0]) if rows else []
@@ -213,6 +257,9 @@ def everything(records: list[dict[str, Any]]) -> str:
     parts["Chosen size, paired, expression data"] = paired(of_expression(chosen))
     parts["Chosen size, pair by pair, expression data"] = against(of_expression(chosen))
     parts["Least error, pair by pair, expression data"] = against(of_expression(chosen), f"{OURS}, least error")
+    parts["Mean rank (points behind the best) by size, expression data"] = by_size(found, ranks)
+    parts["Stability by size, mean over expression data"] = by_size(found, agreement)
+    parts["Variants beside the default"] = beside_default(found)
     for size in SIZES:
         equal = [line for line in found if line["size"] == str(size) and not is_variant(line)]
         parts[f"{size} features"] = at_size(found, size)
