@@ -102,9 +102,9 @@ class PanelSearch:
         self._root = _Case(self._panel.low, self._panel.high, np.inf, self._record(cut.multipliers, cut.slope))
         self._cuts[self._root.cut] = cut
         self._offer_best(cut, counts)
-        self._bound_box(self._root)
-        self._push(self._root)
         self._relaxed(counts)  # before any split: multipliers that know the samples tell which counts promise most
+        self._bound_box(self._root)  # also where time is up by now
+        self._push(self._root)
         while self._heap and not self._budget.exhausted() and self._budget.lps < self._most_programs:
             self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
             if self.bound - self.incumbent.tail_margin <= self._target_gap * abs(self.incumbent.tail_margin):
