@@ -30,6 +30,12 @@ def main() -> None:
         page = Path(folder) / "report.html"
         cobic.write_report(page, problem, result, path=path, new=data.test)
         photograph(page)
+        panel = cobic.panel(
+            data.X, data.y, {"ALL": 5, "AML": 5}, transform="log2", floor=20, feature_names=data.feature_names
+        )
+        cobic.write_report(page, panel, new=data.test)
+        wide = whole_page(page, 1200, dark=False)
+        keep(wide.crop((0, 0, 1200, section(page, "margins", 1200))), "panel.png")
     draw(problem, result, path)
     for file in sorted(FOLDER.glob("*.png")):
         print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB")

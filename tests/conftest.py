@@ -95,3 +95,11 @@ def expression_answer(expression):
     """The proven optimum of it, and what was told on the way."""
     events = []
     return cobic.solve(expression.problem(), on_progress=events.append), events
+
+
+@pytest.fixture(scope="session")
+def intensities():
+    """Raw intensities with some below zero, and new samples: features are higher, by chance, in one of two classes."""
+    rng, y = np.random.default_rng(1), np.arange(28) % 2
+    raw = rng.lognormal(5, 1, (28, 24)) * np.where(y[:, None] == np.arange(24) % 2, 3.0, 1.0) - 30
+    return raw[:16], y[:16], raw[16:]

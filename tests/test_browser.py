@@ -24,7 +24,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 import cobic
 from cobic.answer.curve import Curve
 from cobic.report.page import render
-from cobic.report.story import Story
+from cobic.report.story import PanelStory, Story
+from test_panel_report import AWKWARD, awkward
 
 ARTEFACTS = Path(__file__).parents[1] / "test-artefacts"
 pytestmark = pytest.mark.browser
@@ -380,3 +381,101 @@ def test_a_large_report_is_small_and_holds_only_the_rows_in_view(browser, tmp_pa
     browser.settle()
     assert 0 < len(browser.rows()) < 200
     assert browser.complaints() == []
+
+
+# --- the page of a panel
+
+
+@pytest.fixture(scope="module")
+def panel_page(tmp_path_factory):
+    data = cobic.datasets.make_expression(n_features=60, seed=0)
+    names = {"feature_names": data.feature_names, "sample_names": data.sample_names}
+    panel = cobic.panel(data.X, data.y, size={"A": 4, "B": 3}, tail=0.3, transform="log2", floor=20, **names)
+    sizes = pd.DataFrame({"size": [2, 4, 8, 16, 60], "tail_margin": [1.0, 1.5, 1.4, 1.2, 0.5]})
+    sizes = sizes.assign(bound=sizes["tail_margin"] * 1.1, cv_error=0.1, cv_se=0.05, chosen=sizes["size"] == 4)
+    file = tmp_path_factory.mktemp("page") / "panel.html"
+    file.write_text(render(PanelStory(panel, "made.csv", "cobic panel made.csv", new=data.test, frontier=sizes)))
+    return file
+
+
+def painted(browser, place):
+    """How many pixels of a strip have a colour."""
+    script = (
+        "const canvas = document.querySelectorAll('.strip canvas')[arguments[0]];"
+        "const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;"
+        "return pixels.filter((value, index) => index % 4 === 3 && value).length"
+    )
+    return browser.run(script, place)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 390], ids=["wide", "narrow"])
+def test_the_page_of_a_panel_fits_every_window(browser, panel_page, width, dark):
+    browser.open(panel_page, width=width, dark=dark)
+    browser.settle()
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+    picture = browser.keep(f"panel-{width}-{'dark' if dark else 'light'}.png", width)
+    brightness = np.asarray(picture).mean()
+    assert brightness < 90 if dark else brightness > 200
+    assert browser.complaints() == []
+    assert browser.find("h1").text.replace("\n", " ").startswith("7 of 60 features with a tail margin of")
+    assert len(browser.all(".strip")) == 7
+    assert min(painted(browser, place) for place in range(7)) > 500
+    for name in ("margins", "course", "path", "error", "newcomers"):
+        assert browser.run("return document.getElementById(arguments[0]).offsetHeight", f"plot-{name}") > 180
+
+
+def test_the_values_of_a_panel_answer_the_mouse(browser, panel_page):
+    browser.open(panel_page)
+    browser.run("document.getElementById('strips').scrollIntoView({block: 'center', behavior: 'instant'})")
+    browser.settle()
+    where = browser.run(  # a point of the first strip, read off its canvas
+        "const canvas = document.querySelector('.strip canvas'), ratio = devicePixelRatio;"
+        "const { width, height } = canvas, wide = Math.floor(width / 2);"
+        "const pixels = canvas.getContext('2d').getImageData(wide, 0, width - wide, 20).data;"
+        "let at = 0; while (pixels[at * 4 + 3] < 150 || pixels[at * 4 + 2] < 150 || pixels[at * 4] > 120) at++;"
+        "return [wide + at % (width - wide), Math.floor(at / (width - wide)), width, height]"
+    )
+    across, down, width, height = where
+    strip = browser.find(".strip canvas")
+    ActionChains(browser.driver).move_to_element_with_offset(strip, across - width // 2, down - height // 2).perform()
+    browser.settle()
+    said = browser.find("#read-strips").text
+    data = cobic.datasets.make_expression(n_features=60, seed=0)
+    name, sample, cls, value = re.fullmatch(r"(.+) — (.+) · (\w) · (\S+)", said).groups()
+    assert name == browser.rows()[0][0]
+    row, column = data.sample_names.index(sample), data.feature_names.index(name)
+    assert data.y[row] == cls
+    assert float(value) == pytest.approx(np.log2(max(data.X[row, column], 20)), rel=1e-3)
+
+
+def test_the_page_of_a_panel_prints(browser, panel_page):
+    browser.open(panel_page, dark=True)
+    pdf = base64.b64decode(browser.command("Page.printToPDF", printBackground=True)["data"])
+    ARTEFACTS.mkdir(exist_ok=True)
+    (ARTEFACTS / "panel.pdf").write_bytes(pdf)
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 8
+    assert len(browser.all(".printed")) == 5
+
+
+@pytest.mark.parametrize("kind", AWKWARD)
+def test_every_panel_has_a_page_that_opens(browser, tmp_path, kind):
+    file = tmp_path / "panel.html"
+    file.write_text(render(PanelStory(awkward(kind))))
+    for width in (1400, 390):
+        browser.open(file, width=width)
+        browser.settle()
+        assert browser.complaints() == []
+        assert browser.run("return document.documentElement.scrollWidth") <= width
+        browser.keep(f"panel-{kind.replace(' ', '-')}-{width}.png", width)
+    assert browser.all("img, b b, script[src]") == []
+    if kind != "none":
+        assert painted(browser, 0) > 100
+
+
+def test_a_selection_that_does_not_exist_has_a_page_that_opens(browser, tmp_path):
+    problem = cobic.Problem([[1.0, 1.0], [1.0, 1.0]], ["a", "b"])
+    cobic.write_report(tmp_path / "none.html", problem, cobic.solve(problem))
+    browser.open(tmp_path / "none.html")
+    assert browser.complaints() == []
+    assert browser.find("h1").text.startswith("No selection of features is consistent")

@@ -129,7 +129,11 @@ def imports_of(path):
     ("package", "rooms"),
     [
         ("highspy", {"search/lp.py"}),
-        ("scipy.sparse", {"matrix/convert.py", "matrix/sparse.py", "matrix/stored.py", "io/sparse.py"}),
+        # problem/grouping.py: a flow that tells whether groups leave enough features.
+        (
+            "scipy.sparse",
+            {"matrix/convert.py", "matrix/sparse.py", "matrix/stored.py", "io/sparse.py", "problem/grouping.py"},
+        ),
         ("scipy.io", {"io/annotated.py"}),
         ("subprocess", {"io/annotated.py"}),
         ("h5py", set()),  # these are imported where a file needs them

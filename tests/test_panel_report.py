@@ -63,7 +63,7 @@ def test_the_answer_is_one_sentence(found, page):
     assert "cobic panel made.csv" in page.text
     assert found.problem.problem.digest["sha256"] in page.text
     gap = replace(found, status=Status.FEASIBLE, bound=1.5 * found.tail_margin)
-    assert panel_sentence(gap).endswith("proven, a gap of 50 %")
+    assert panel_sentence(gap).endswith("proven, a gap of 50\u00a0%")
     assert panel_sentence(none_found(found)).startswith("No panel was found; no panel of 3 + 2 features has")
 
 
@@ -88,7 +88,7 @@ def test_under_log2_margins_are_factors_too():
     X, y = np.array([[64.0, 1], [32, 2], [1, 16], [2, 64]]), ["a", "a", "b", "b"]
     panel = some_panel(X, y, 2, tail=0.0, transform="log2")
     assert panel.worst_margin == 4
-    assert "4 (a factor of 16) higher" in panel_explanation(panel)
+    assert "4 (16-fold) higher" in panel_explanation(panel)
     page = Page(render(PanelStory(panel)))
     assert page.data["features"]["more"] == [["lead", "lead", 76], ["fold change", "fold", 90]]
     assert unpacked(page.data["features"]["fold"], "<f8") == pytest.approx([2**5.0, 2**4.5])
@@ -219,6 +219,8 @@ def test_every_panel_has_a_page(kind):
         assert len(page.data["strips"]["features"]) == 300
         assert "300 of 370 features are shown" in page.text
         assert len(page.data["features"]["name"]) == 370
+    if kind == "eight":
+        assert "no panel of 8 × 1 features has" in page.text
     if kind == "all misread":
         assert "4 of the 6 samples are not read back." in page.text
 

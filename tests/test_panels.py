@@ -223,21 +223,25 @@ def test_a_model_with_offsets_is_not_for_older_readers(tmp_path):
 
 
 def test_a_panel_holds_one_feature_of_each_group():
-    """Copies of a feature under one label are worth no more than one; without labels they would all be in."""
-    copies = np.repeat(np.asarray(DATA.X)[:, :12], 3, axis=1)
-    genes = np.repeat(np.arange(12), 3)
-    found = cobic.panel(copies, DATA.y, size={"A": 3, "B": 3}, groups=genes)
+    """Copies of a feature under one label are worth no more than one."""
+    copies, genes = np.repeat(np.asarray(DATA.X)[:, :8], 3, axis=1), np.repeat(np.arange(8), 3)
+    size = {"A": 2, "B": 2}
+    found = cobic.panel(copies, DATA.y, size=size, groups=genes)
     assert sorted(set(genes[found.support])) == sorted(genes[found.support])
     assert found.status == "optimal"
-    once = cobic.panel(copies[:, ::3], DATA.y, size={"A": 3, "B": 3})
-    assert found.tail_margin == pytest.approx(once.tail_margin)
-    assert cobic.panel(copies, DATA.y, size={"A": 3, "B": 3}).tail_margin > found.tail_margin
-    held = cobic.panel(
-        copies, DATA.y, size={"A": 3, "B": 3}, groups=genes, fixed_in=[int(np.flatnonzero(found.support)[0]) // 3 * 3]
+    assert found.tail_margin == pytest.approx(cobic.panel(copies[:, ::3], DATA.y, size=size).tail_margin)
+    twice = np.zeros(24, dtype=bool)
+    twice[[place for cls in (0, 1) for place in np.flatnonzero(found.problem.problem.feature_classes == cls)[:2]]] = (
+        True
     )
+    assert np.isfinite(PanelProblem(found.problem.problem, size).tail_margin(twice))
+    assert found.problem.tail_margin(twice) == -np.inf
+    first = int(np.flatnonzero(found.support)[0]) // 3 * 3
+    held = cobic.panel(copies, DATA.y, size=size, groups=genes, fixed_in=[first])
+    assert held.support[first]
     assert held.tail_margin == pytest.approx(found.tail_margin)
-    own = [None, "", float("nan")] * 12
-    assert cobic.panel(copies, DATA.y, size={"A": 3, "B": 3}, groups=own).problem.groups is None
+    own = [None, "", float("nan")] * 8
+    assert PanelProblem(cobic.Problem(copies, DATA.y), size, groups=own).groups is None
 
 
 TWO = cobic.datasets.make_expression(n_features=24, seed=0)

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.feature_selection import f_classif
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.accuracy.data import Floats, Fold
+from benchmarks.accuracy.data import Floats, Fold, f_statistics
 from benchmarks.accuracy.protocol import CHOSEN, INNER_FOLDS, Answer, Size, split
 
 FILTERED = 1000  # features with the best F test are paired: all pairs of 12,600 would take a minute per fold
@@ -92,7 +91,7 @@ def leave_one_out(X: Floats, second: NDArray[np.bool_], numbers: Sequence[int]) 
 def predictions(fold: Fold, numbers: Sequence[int]) -> dict[int, Answer]:
     """Predictions by some numbers of pairs: fewer pairs are the first of more."""
     classes = np.unique(fold.y)
-    kept = np.sort(np.argsort(-np.nan_to_num(f_classif(fold.X, fold.y)[0]), kind="stable")[:FILTERED])
+    kept = np.sort(np.argsort(-f_statistics(fold.X, fold.y), kind="stable")[:FILTERED])
     pairs = kept[top_pairs(fold.X[:, kept], fold.y == classes[1], max(numbers))]
     return {k: (classes[votes(pairs[:k], fold.new).astype(int)], np.unique(pairs[:k])) for k in numbers}
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, l1_min_c
 
 from benchmarks.accuracy import abess, ktsp
-from benchmarks.accuracy.data import Data, Floats, Fold, Labels
+from benchmarks.accuracy.data import Data, Floats, Fold, Labels, f_statistics
 from benchmarks.accuracy.protocol import ALL, CHOSEN, INNER_FOLDS, SIZES, Answer, Method, Size
 
 STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0)  # of the SVM
@@ -53,12 +53,12 @@ def centroid(X: Floats, y: Labels, new: Floats) -> Labels:
 
 def by_f_test(X: Floats, y: Labels) -> NDArray[Any]:
     """Features by the F test of the class means."""
-    return np.argsort(-np.nan_to_num(f_classif(X, y)[0]), kind="stable")
+    return np.argsort(-f_statistics(X, y), kind="stable")
 
 
 def by_mrmr(X: Floats, y: Labels) -> NDArray[Any]:
     """Features one by one: F statistic over mean absolute correlation with those before (mRMR, quotient of F and r)."""
-    relevance = np.nan_to_num(f_classif(X, y)[0])
+    relevance = f_statistics(X, y)
     centred = X - X.mean(axis=0)
     scale = np.sqrt((centred**2).sum(axis=0))
     centred /= np.where(scale > 0, scale, 1.0)
@@ -66,7 +66,7 @@ def by_mrmr(X: Floats, y: Labels) -> NDArray[Any]:
     redundancy = np.zeros(X.shape[1])
     for number in range(1, min(max(SIZES), X.shape[1])):
         redundancy += np.abs(centred.T @ centred[:, chosen[-1]])
-        score = relevance / np.maximum(redundancy / number, 1e-3)  # no feature is better for being just uncorrelated
+        score = relevance / np.maximum(redundancy / number, 1 / np.sqrt(y.size))  # less is chance, and no merit
         score[chosen] = -1.0
         chosen.append(int(score.argmax()))
     return np.array(chosen)
@@ -86,7 +86,7 @@ def ranked(name: str, ranking: Ranking, classify: Classifier) -> Method:
 def _best_and_svm(fold: Fold, sizes: Sequence[Size]) -> dict[Size, Answer]:  # noqa: ARG001
     """The F test's best features with an SVM, their number and its strength tuned together."""
     numbers = [size for size in SIZES if size <= fold.X.shape[1]]
-    model = make_pipeline(SelectKBest(f_classif), StandardScaler(), _svm())
+    model = make_pipeline(SelectKBest(f_statistics), StandardScaler(), _svm())
     found = tuned(model, {"selectkbest__k": numbers, "linearsvc__C": STRENGTHS[:3]}, fold.X, fold.y)
     return {CHOSEN: (found.predict(fold.new), found.best_estimator_[0].get_support(indices=True))}
 

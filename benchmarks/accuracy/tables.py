@@ -1,19 +1,17 @@
 """From answers to tables: accuracy with standard errors, equal sizes, ranks over data sets, stability.
 
-``python -m benchmarks.accuracy.tables FOLDER`` prints all of them, from the repeats that are complete.
+``python -m benchmarks.accuracy FOLDER`` prints all of them, from the repeats that are complete.
 """
 
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
 from benchmarks.accuracy.data import EXPRESSION
-from benchmarks.accuracy.protocol import ALL, CHOSEN, FOLDS, SIZES, Cache
+from benchmarks.accuracy.protocol import ALL, CHOSEN, FOLDS, SIZES
 from cobic.analyses.stability import nogueira
 
 Line = dict[str, Any]
@@ -47,6 +45,7 @@ def _summary(repeats: list[list[Any]]) -> Line:
         "se": float(np.std(right, ddof=1) / np.sqrt(len(right))) if len(right) > 1 else None,
         "classes": float(np.mean(classes)),
         "repeats": len(whole),
+        "samples": sum(sum(fold["of"]) for fold in whole[0]),
         "features": None if None in kept else float(np.median([len(each) for each in kept])),
         "stability": None if None in kept or len(kept) < 2 else _stability(kept, folds[0]["columns"]),
         "seconds": float(np.mean([fold["seconds"] for fold in folds])),
@@ -107,22 +106,36 @@ def at_size(found: list[Line], size: int) -> Rows:
 
 
 def paired(found: list[Line]) -> Rows:
-    """Methods over the data sets that all of them answer: mean rank, mean difference to the best, near the best."""
+    """Methods over the data sets that all of them answer: mean rank, points behind the best, how often near the best.
+
+    Near is within one standard error of the difference over repeats, and within one that other samples would have.
+    """
+    if not found:
+        return []
     places: dict[str, dict[str, Line]] = defaultdict(dict)
     for line in found:
         places[line["method"]][line["data"]] = line
-    most = max((len(by_set) for by_set in places.values()), default=0)
+    most = max(len(by_set) for by_set in places.values())
     methods = [name for name, by_set in places.items() if len(by_set) == most]
     sets = _order([line for name in methods for line in places[name].values()])
-    right = np.array([[places[name][each]["right"] for each in sets] for name in methods])
-    errors = np.array([[places[name][each]["se"] or 0.0 for each in sets] for name in methods])
-    ranks = rankdata(-right.round(6), axis=0).mean(axis=1)
+    right, errors, samples = (
+        np.array([[places[name][each][part] or 0.0 for each in sets] for name in methods])
+        for part in ("right", "se", "samples")
+    )
     behind = right.max(axis=0) - right
-    at = right.argmax(axis=0), np.arange(len(sets))
-    near = (behind <= np.sqrt(errors**2 + errors[at] ** 2) + 1e-9).sum(axis=1)
-    near_best = f"within one standard error of the best, of {len(sets)}"
+    best = right.argmax(axis=0), np.arange(len(sets))
+    of_samples = np.sqrt(right * (100 - right) / samples)[best]
+    ranks = rankdata(-right.round(6), axis=0).mean(axis=1)
+    by_repeats, by_samples = np.sqrt(errors**2 + errors[best] ** 2), of_samples
+    near = [(behind <= each + 1e-9).sum(axis=1) for each in (by_repeats, by_samples)]
+    heads = [f"near the best by {what}, of {len(sets)}" for what in ("repeats", "samples")]
     return [
-        {"method": methods[n], "mean rank": f"{ranks[n]:.1f}", "behind": f"{behind[n].mean():.1f}", near_best: near[n]}
+        {
+            "method": methods[n],
+            "mean rank": f"{ranks[n]:.1f}",
+            "behind": f"{behind[n].mean():.1f}",
+            **{head: int(each[n]) for head, each in zip(heads, near, strict=True)},
+        }
         for n in np.argsort(ranks, kind="stable")
     ]
 
@@ -169,7 +182,7 @@ def everything(records: list[dict[str, Any]]) -> str:
     for size in SIZES:
         equal = [line for line in found if line["size"] == str(size) and not is_variant(line)]
         parts[f"{size} features"] = at_size(found, size)
-        parts[f"{size} features, paired, expression data"] = paired(of_expression(equal)) if equal else []
+        parts[f"{size} features, paired, expression data"] = paired(of_expression(equal))
         parts[f"{size} features, stability"] = stability(found, str(size))
     parts["Stability at the chosen size"] = stability(found, CHOSEN)
     for size in (10, 50):
@@ -187,7 +200,3 @@ def everything(records: list[dict[str, Any]]) -> str:
         for name in repeats
     ]
     return "\n".join(f"## {title}\n\n{markdown(rows)}" for title, rows in parts.items() if rows)
-
-
-if __name__ == "__main__":
-    print(everything(Cache(Path(sys.argv[1])).records))

@@ -27,7 +27,17 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("selected", "class", "ranking")
 _TOLD = ("n_selected", "upper_bound", "objective", "objective_bound", "reason", "worst_margin", "method", "seconds")
-_CHOICES = ("ties", "beta_rule", "fixed_in", "fixed_out", "feature_groups", "method_options", "verbose")
+_CHOICES = (
+    "ties",
+    "beta_rule",
+    "fixed_in",
+    "fixed_out",
+    "feature_groups",
+    "transform",
+    "floor",
+    "method_options",
+    "verbose",
+)
 _RANKING_SECONDS = 10.0  # a ranking is a by-product: it must not take longer than the selection
 
 
@@ -87,8 +97,8 @@ def select_adata(
         Whether to leave `adata` as it is and return a changed copy.
     **choices
         Further arguments of :class:`cobic.ConsistentBiclustering`: `ties`, `beta_rule`, `fixed_in` and `fixed_out`
-        (masks, names or indices of genes), `method_options`, `verbose`; and `feature_groups`, a label per gene, for
-        what is called `groups` there.
+        (masks, names or indices of genes), `floor`, `method_options`, `verbose`; and `feature_groups`, a label per
+        gene, and `transform`, for what are called `groups` and `transformation` there.
 
     Returns
     -------
@@ -250,9 +260,10 @@ def _arguments(choices: Mapping[str, Any], genes: tuple[str, ...]) -> dict[str, 
     if unknown:
         message = f"there is no choice {unknown[0]!r}: the further choices are {_listed(_CHOICES)}"
         raise InputError(message)
-    given = {name: value for name, value in choices.items() if name != "feature_groups"}
+    given = {name: value for name, value in choices.items() if name not in ("feature_groups", "transform")}
     groups, one_class = choices.get("feature_groups"), np.zeros(len(genes), dtype=np.intp)
     fixed = read_constraints(given.get("fixed_in"), given.get("fixed_out"), groups, one_class, genes)
+    given["transformation"] = choices.get("transform")
     return given | {"groups": groups, "fixed_in": fixed.required, "fixed_out": ~fixed.selectable}
 
 

@@ -321,7 +321,9 @@ def _transform_fault(document: dict[str, Any]) -> str:
     given = document.get("transform")
     if given is None:
         return ""
-    name = given.get("name") if isinstance(given, dict) else given
+    if not isinstance(given, dict):
+        return '"transform" is not an object with a name'
+    name = given.get("name")
     if name not in TRANSFORMS:
         return f"it has a transform {name!r} that this cobic does not have: it has {', '.join(TRANSFORMS)}"
     try:

@@ -1,7 +1,7 @@
 """A panel in words: the question, the answer in one sentence, what it means, and two lines for the command line."""
 
 from cobic.answer.panel import Panel
-from cobic.answer.words import with_fold
+from cobic.answer.words import NBSP, margin_words, percent, with_fold
 from cobic.problem import Problem
 from cobic.search.result import Status
 
@@ -15,7 +15,7 @@ def panel_sentence(panel: Panel) -> str:
     if panel.status == Status.UNKNOWN:
         return f"No panel was found; {most}"
     found = f"{panel.problem.total} of {panel.support.size} features with a {what} of {panel.tail_margin:.6g}"
-    gap = "" if panel.status == Status.OPTIMAL else f", a gap of {100 * panel.gap:.2g} %"
+    gap = "" if panel.status == Status.OPTIMAL or not percent(panel.gap) else f", a gap of {percent(panel.gap)}"
     return f"{found}; {most}{gap}"
 
 
@@ -69,11 +69,13 @@ def read_back(panel: Panel) -> str:
 
 def panel_lines(panel: Panel) -> str:
     """What was found and what is proven, a line each for a person."""
-    share = f"Mean of the worst {100 * panel.problem.tail:g} % of margins {panel.tail_margin:.4g}, worst margin"
-    lines = [f"{share if panel.problem.tail else 'Worst margin'} {panel.worst_margin:.4g}: {read_back(panel)}"]
+    base = panel.problem.problem
+    tail_margin, worst = margin_words(base, panel.tail_margin), margin_words(base, panel.worst_margin)
+    share = f"Mean of the worst {100 * panel.problem.tail:g} % of margins {tail_margin}, worst margin"
+    lines = [f"{share if panel.problem.tail else 'Worst margin'} {worst}: {read_back(panel)}"]
     if panel.offsets is not None:
         lines.append(offset_words(panel))
-    better = "" if panel.status == Status.OPTIMAL else f" by more than {100 * panel.gap:.2g} %"
+    better = "" if panel.status == Status.OPTIMAL else f" by more than {percent(panel.gap).replace(NBSP, ' ')}"
     proven = "Proven optimal" if panel.status == Status.OPTIMAL else "Proven"
     return "\n".join([*lines, f"{proven}: no other panel of that size is better{better}."])
 

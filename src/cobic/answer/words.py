@@ -6,6 +6,8 @@ from cobic.methods import METHODS
 from cobic.problem import Problem
 from cobic.search.result import Result, Status
 
+NBSP = "\u00a0"  # a space at which no line ends
+
 
 def answer_sentence(problem: Problem, result: Result) -> str:
     """What was found and what is proven, in one sentence."""
@@ -59,7 +61,7 @@ def found_line(problem: Problem, result: Result) -> str:
         return f"No consistent selection was found{stopped}: {result.reason}."
     return (
         f"{_kept(problem, result)}; every training sample's class can be read back from them, "
-        f"worst margin {result.worst_margin:.4g}."
+        f"worst margin {margin_words(problem, result.worst_margin)}."
     )
 
 
@@ -107,5 +109,21 @@ def is_fold(problem: Problem) -> bool:
 
 def with_fold(problem: Problem, difference: float) -> str:
     """A difference and, where values are logarithms, the factor that it is."""
-    factor = f" (a factor of {np.exp2(difference):.3g})" if is_fold(problem) else ""
-    return f"{'−' if difference < 0 else ''}{abs(difference):.4g}{factor}"
+    text = f"{'−' if difference < 0 else ''}{abs(difference):.4g}"
+    if not is_fold(problem):
+        return text
+    factor = float(np.exp2(min(difference, 1000.0)))  # beyond there is nothing to measure, but an overflow
+    return f"{text} ({factor:.0f}-fold)" if factor >= 100 else f"{text} ({factor:.2g}-fold)"
+
+
+def margin_words(problem: Problem, margin: float) -> str:
+    """A margin and, where that is what it means, the factor: not with β, or on top of an α."""
+    plain = not problem.alpha.any() and (problem.beta == 1).all() and np.isfinite(margin)
+    return with_fold(problem, margin) if plain else f"{margin:.4g}"
+
+
+def percent(share: float) -> str:
+    """A share in percent, for a sentence; empty if it is no number."""
+    if not np.isfinite(share):
+        return ""
+    return f"{100 * share:.0f}{NBSP}%" if share >= 0.995 else f"{100 * share:.2g}{NBSP}%"  # not as 1e+02

@@ -401,8 +401,12 @@ class PanelSearch:
             support = arena.fixed_in.copy()
             support[arena.features[(values == IN) | (free & (missing[arena.classes] > 0))]] = True
             self.incumbent.offer(support)
-            if self._panel.offset:
-                self._settled = max(self._settled, case.bound)  # its tail margin takes multipliers to prove
+            if self._panel.offset and self._panel.admits(support):  # it takes multipliers to prove what it comes to
+                values[free] = np.where(missing[arena.classes[free]] > 0, IN, OUT)
+                if free.any():
+                    self._push(case)
+                else:
+                    self._settled = max(self._settled, case.bound)
                 return
             case.split, ceiling = Single(), self._panel.ceiling(support)
             self._settled = max(self._settled, ceiling)

@@ -390,7 +390,6 @@ class Proof:
         """The counts leave one selection; it is not consistent in exact arithmetic, or its objective is in bounds."""
         if state.void or state.empty:
             return
-        require(self._panel is None or not self._panel.offset, "with offsets a single panel takes multipliers, too")
         support = np.zeros(self._problem.n_features, dtype=np.bool_)
         support[state.inside] = True
         of = self._problem.feature_classes[state.free]
@@ -399,6 +398,8 @@ class Proof:
             require(state.one_count and missing in (0, rest.size), "a leaf leaves more than one selection")
             support[rest] = missing > 0
         if self._panel is not None:
+            single = not self._panel.offset or not self._panel.admits(support)
+            require(single, "with offsets a single panel takes multipliers, too")
             excluded = self._panel.ceiling(support) <= self._level
         elif self._problem.soft:
             excluded = self._problem.objective_ceiling(support) <= self._objective_bound

@@ -13,6 +13,9 @@ from typing import Any, TypeVar
 import pandas as pd
 from rich.console import Console
 
+from cobic.answer.folder import ANSWER_FILES
+from cobic.answer.frontier import FRONTIER_FILES
+from cobic.answer.panel_folder import PANEL_FILES
 from cobic.answer.steps import Steps
 from cobic.answer.words import found_line, proven_line
 from cobic.checks import require, require_whole
@@ -21,14 +24,19 @@ from cobic.errors import InputError
 from cobic.io import read, read_groups, write_folder
 from cobic.io.files import prepare_folder
 from cobic.io.raw import Reading
+from cobic.matrix import TRANSFORMS
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.methods.memory import require_room
 from cobic.problem import Problem
+from cobic.problem.advice import transform_advice
 from cobic.problem.dataset import Dataset
 from cobic.search.cluster import cluster
 from cobic.search.result import Result, Status
 
 T = TypeVar("T")
+TRANSFORM_ARGUMENTS = ("transform", "floor")  # of :func:`add_transform_arguments`, and of a problem
+# What goes when a folder gets an answer of another kind: a report would take the one for the other.
+ANSWERS = frozenset({*ANSWER_FILES, *PANEL_FILES, *FRONTIER_FILES})
 _SHOWN_ASIDE = 12  # names on a line; the rest is counted
 
 
@@ -82,6 +90,14 @@ def add_rule_arguments(parser: argparse.ArgumentParser) -> None:
     add("--fixed-out", action="append", metavar="NAME", help="feature that must not be (repeatable)")
     groups = "table with the columns feature, group: all of a group or nothing"
     add("--groups", type=Path, metavar="FILE", help=groups)
+    add_transform_arguments(parser)
+
+
+def add_transform_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments that say what becomes of the values first."""
+    add = parser.add_argument_group("the values").add_argument
+    add("--transform", choices=TRANSFORMS, help="what becomes of the values first, also of new samples")
+    add("--floor", type=float, metavar="N", help="with log2 or log1p: what is below N counts as N")
 
 
 def add_answer_arguments(parser: argparse.ArgumentParser, files: str) -> Any:
@@ -110,7 +126,7 @@ def _penalty(text: str) -> float | str:
 
 def rules(arguments: argparse.Namespace, data: Dataset) -> dict[str, Any]:
     """Keyword arguments of a problem from those of :func:`add_rule_arguments`."""
-    names = ("ties", "beta_rule", "slack_penalty", "fixed_in", "fixed_out")
+    names = ("ties", "beta_rule", "slack_penalty", "fixed_in", "fixed_out", *TRANSFORM_ARGUMENTS)
     groups = None if arguments.groups is None else read_groups(arguments.groups, data.feature_names)
     return {**{name: getattr(arguments, name) for name in names}, "groups": groups}
 
@@ -166,7 +182,7 @@ def repeated(arguments: argparse.Namespace, run: Callable[..., T], what: str, **
     if arguments.top is not None:
         require_whole("--top", arguments.top, 1)
     options = solve_options(arguments)
-    data = read_data(asked)
+    data = read_data(asked, transformed=arguments.transform is not None)
     with resumable_folder(arguments) as steps:
         with cluster(arguments.cluster), live_progress(what) as on_progress:
             found = run(
@@ -201,21 +217,27 @@ def reading(arguments: argparse.Namespace, *, labelled: bool = True) -> Reading:
     return asked
 
 
-def read_data(asked: Reading, features: tuple[str, ...] | None = None) -> Dataset:
-    """Read a file, which may have to have some features."""
-    tell_memory(asked, solving=features is None)
+def read_data(asked: Reading, features: tuple[str, ...] | None = None, *, transformed: bool = False) -> Dataset:
+    """Read a file, which may have to have some features; its values may be held transformed as well."""
+    tell_memory(asked, solving=features is None, transformed=transformed)
     return read.read_data(asked, features)
 
 
-def tell_memory(asked: Reading, *, solving: bool) -> None:
+def tell_memory(asked: Reading, *, solving: bool, transformed: bool = False) -> None:
     """Refuse a file that will not fit into memory before it is read, and say what a large one takes."""
-    estimate = require_room(asked.path, solving=solving, backed=True, on_disk=asked.backed)
+    how = {"backed": True, "on_disk": asked.backed, "transformed": transformed}
+    estimate = require_room(asked.path, solving=solving, **how)
     if estimate is not None:
         print(f"cobic: {estimate}", file=sys.stderr)
 
 
-def read_line(data: Dataset) -> str:
-    """What was read, in a line for a person, and one more if something was set aside."""
+def read_line(data: Dataset, problem: Problem) -> str:
+    """What was read, in a line for a person, one more if something was set aside, and one if a transform suits it."""
+    advice = transform_advice(problem.raw) if problem.transformation is None else ""
+    return _read_line(data) + (f"\n{advice[:1].upper()}{advice[1:]}." if advice else "")
+
+
+def _read_line(data: Dataset) -> str:
     classes = ", ".join(f"{cls}: {size}" for cls, size in data.class_sizes.items())
     n_samples, n_features = data.X.shape
     line = f"Read {n_samples} samples × {n_features} features, {data.layout}; classes {classes}."

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
     out = arguments.out
     if out is not None:
         common.require_place(out, overwrite=arguments.force)
-    data = common.read_data(asked)
+    data = common.read_data(asked, transformed=arguments.transform is not None)
     problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
     file_format: Any = arguments.format or ("mps" if out is not None and out.suffix.lower() == ".mps" else "lp")
     text = export_model(problem, arguments.model, file_format, shares=shares, at_least=arguments.at_least)

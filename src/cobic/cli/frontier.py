@@ -1,6 +1,6 @@
 """Choose a panel of each of several sizes, cross-validate, and say which size to take.
 
-example: cobic frontier leukaemia.csv --labels class --sizes 2,4,10,20 --out sizes
+example: cobic frontier leukaemia.csv --labels class --sizes 2,10,50 --gap 0.1 --out sizes
 """
 
 import argparse
@@ -8,7 +8,6 @@ import shlex
 from typing import Any
 
 from cobic.analyses.frontier import Frontier, frontier
-from cobic.answer.folder import ANSWER_FILES
 from cobic.answer.frontier import FRONTIER_FILES, frontier_document, frontier_files
 from cobic.answer.panel_folder import PANEL_FILES, panel_files, panel_summary
 from cobic.answer.panel_words import panel_lines
@@ -36,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--time-limit", type=float, default=60.0, metavar="SECONDS", help=limit)
     add("--gap", type=common.share, default=0.0, metavar="SHARE", help="end when no panel can be better by more")
     add("--seed", type=int, default=0, help="default: 0")
+    common.add_transform_arguments(parser)
     common.add_parallel_arguments(parser, "panels and folds")
     files = f"{', '.join(FRONTIER_FILES)} and, of the chosen size, {', '.join(PANEL_FILES)}"
     common.add_answer_arguments(parser, files)
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, choose, tell, write."""
     asked = common.reading(arguments)
     sizes = None if arguments.sizes is None else _sizes(arguments.sizes)
-    data = common.read_data(asked)
+    data = common.read_data(asked, transformed=arguments.transform is not None)
     problem, rules = panel_rules(arguments, data)
     with common.resumable_folder(arguments) as steps:
         with cluster(arguments.cluster), common.live_progress("choosing") as on_progress:
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         _tell(arguments, data, found)
         if arguments.out is not None:
             files = {**frontier_files(found), **_chosen_files(arguments, data, found)}
-            common.write_files(arguments, files, {*FRONTIER_FILES, *PANEL_FILES, *ANSWER_FILES})
+            common.write_files(arguments, files, common.ANSWERS)
         if found.stopped_by is None:
             steps.discard()
     return EXIT_INTERRUPTED if found.stopped_by == "interrupt" else 0
@@ -92,7 +92,7 @@ def _tell(arguments: argparse.Namespace, data: Dataset, found: Frontier) -> None
         document["panel"] = None if found.chosen is None else panel_summary(found.panel)
         common.print_json(document)
         return
-    print(common.read_line(data))
+    print(common.read_line(data, found.problem))
     common.print_table(found.table[[name for name in _SHOWN if name in found.table]])
     print(f"{'Choose' if found.chosen is not None else 'No choice'}: {found.reason}.", flush=True)
     if found.chosen is not None:

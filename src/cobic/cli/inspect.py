@@ -46,6 +46,7 @@ def _lines(found: Overview, command: str) -> list[tuple[str, str]]:
     ]
     if found.n_ties is not None:
         lines.append(("ties", f"{found.n_ties} features have the same largest mean in several classes"))
+    lines += [("advice", found.advice)] if found.advice else []
     return [*lines, ("set aside", ", ".join(found.arranged.set_aside) or "nothing"), ("next", command)]
 
 
@@ -97,6 +98,7 @@ def _document(found: Overview, command: str) -> dict[str, Any]:
         "repeated_samples": len(found.repeated["sample"]),
         "repeated_features": len(found.repeated["feature"]),
         "ties": found.n_ties,
+        "advice": found.advice or None,
         "set_aside": list(arranged.set_aside),
         "next": command,
     }

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from cobic.analyses.panel import panel
-from cobic.answer.folder import ANSWER_FILES
 from cobic.answer.panel import Panel
 from cobic.answer.panel_folder import PANEL_FILES, panel_files, panel_summary
 from cobic.answer.panel_words import panel_lines
@@ -34,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--time-limit", type=float, default=60.0, metavar="SECONDS", help="default: 60; 0 for none")
     add("--gap", type=common.share, default=0.0, metavar="SHARE", help="end when no panel can be better by more")
     add("--seed", type=int, default=0, help="default: 0")
+    common.add_transform_arguments(parser)
     common.add_answer_arguments(parser, ", ".join(PANEL_FILES))
 
 
@@ -53,7 +53,8 @@ def add_panel_rules(add: Callable[..., Any]) -> None:
 
 def panel_rules(arguments: argparse.Namespace, data: Dataset) -> tuple[Problem, dict[str, Any]]:
     """The problem, and what is asked of its panels, from the arguments of :func:`add_panel_rules`."""
-    rules = {name: getattr(arguments, name) for name in ("ties", "fixed_in", "fixed_out")}
+    names = ("ties", "fixed_in", "fixed_out", *common.TRANSFORM_ARGUMENTS)
+    rules = {name: getattr(arguments, name) for name in names}
     groups = None if arguments.groups is None else read_groups(arguments.groups, data.feature_names)
     asked = {name: getattr(arguments, name) for name in ("tail", "weights", "offset")}
     return data.problem(beta=arguments.beta, **rules), {**asked, "groups": groups}
@@ -63,12 +64,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, choose, tell, write."""
     asked, size = common.reading(arguments), _size(arguments.size)
     watch = Stopwatch()
-    data = common.read_data(asked)
+    data = common.read_data(asked, transformed=arguments.transform is not None)
     problem, rules = panel_rules(arguments, data)
     watch.lap("read")
     with common.output_folder(arguments.out, overwrite=arguments.force):
         if not arguments.json:
-            print(common.read_line(data))
+            print(common.read_line(data, problem))
         with common.live_progress("choosing") as on_progress:
             found = panel(
                 problem,
@@ -86,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
             page = render(story)
             watch.lap("report")
             files = {"report.html": page, **panel_files(story)}
-            common.write_files(arguments, files, {*PANEL_FILES, *ANSWER_FILES})
+            common.write_files(arguments, files, common.ANSWERS)
     return EXIT_INTERRUPTED if found.stopped_by == "interrupt" else 0
 
 

@@ -67,7 +67,9 @@ def _panel_page(arguments: argparse.Namespace, asked: Reading, data: Dataset) ->
     """The page of a panel, and its heading."""
     require(arguments.path is None, f"--path is for selections, and {arguments.answer} holds a panel")
     answer = read_panel(arguments.answer, data)
-    frontier = None if arguments.frontier is None else read_frontier(arguments.frontier, answer.panel.problem)
+    own = arguments.answer if (arguments.answer / "frontier.json").exists() else None
+    sizes = arguments.frontier or own
+    frontier = None if sizes is None else read_frontier(sizes, answer.panel.problem)
     new = _read_new(arguments, asked, answer.problem.feature_names)
     return render(PanelStory(**vars(answer), new=new, frontier=frontier)), panel_sentence(answer.panel)
 

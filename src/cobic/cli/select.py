@@ -7,8 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cobic.answer.folder import ANSWER_FILES, answer_files
-from cobic.answer.panel_folder import PANEL_FILES
+from cobic.answer.folder import answer_files
 from cobic.answer.tables import summary_document
 from cobic.checks import require
 from cobic.cli import common
@@ -37,14 +36,14 @@ def run(arguments: argparse.Namespace) -> int:
     asked = common.reading(arguments)
     options = {**common.solve_options(arguments), **_side_by_side(arguments)}
     watch = Stopwatch()
-    data = common.read_data(asked)
+    data = common.read_data(asked, transformed=arguments.transform is not None)
     problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
     watch.lap("read")
     with common.output_folder(arguments.out, overwrite=arguments.force):
         if arguments.report is not None:
             common.require_place(arguments.report, overwrite=arguments.force)
         if not arguments.json:
-            print(common.read_line(data))
+            print(common.read_line(data, problem))
         with cluster(arguments.cluster), common.live_progress("selecting") as on_progress:
             result = solve(problem, on_progress=on_progress, **options)
         watch.lap("solve")
@@ -77,7 +76,7 @@ def _write(arguments: argparse.Namespace, story: Story, watch: Stopwatch) -> lis
     watch.lap("report")
     files = {**answer_files(story), "report.html": page}
     if arguments.out is not None:
-        write_folder(arguments.out, files, instead_of={*ANSWER_FILES, *PANEL_FILES})
+        write_folder(arguments.out, files, instead_of=common.ANSWERS)
     if arguments.report is not None:
         write_text(arguments.report, page)
     return list(files)

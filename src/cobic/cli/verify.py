@@ -73,6 +73,11 @@ def _margins(parameters: dict[str, Any]) -> str:
         asked += f", one feature of each of {len(panel['groups'])} groups" if panel["groups"] else ""
     if parameters["slack_penalty"] is not None:
         asked += f", slack penalty {parameters['slack_penalty']:.6g}"
+    if "transform" in parameters:
+        transform = parameters["transform"]
+        asked += f", {transform['name']}" + (
+            "" if transform["floor"] is None else f" with floor {transform['floor']:g}"
+        )
     usual = {"ties": "first", "beta_rule": "published"}
     asked += "".join(f", {name} {parameters[name]}" for name, value in usual.items() if parameters[name] != value)
     for name in ("required", "excluded"):

@@ -11,17 +11,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from cobic.analyses.path import survival
-from cobic.answer.model import class_mean_weights, require_finite
+from cobic.answer.model import class_means, require_finite, transform_of_selected
 from cobic.answer.tables import violation_table
 from cobic.checks import require_choice
 from cobic.errors import InconsistentDataWarning, InputError
 from cobic.estimator.base import ClassMeansClassifier, print_progress
-from cobic.matrix import Floats
+from cobic.matrix import Floats, TransformName
 from cobic.methods import DEFAULT_METHOD, find_method, solve
 from cobic.problem import BetaRule, Problem, Ties, frame_names
 from cobic.search.result import Result, Status
 
-_ASKED = ("alpha", "beta", "ties", "beta_rule", "slack_penalty", "fixed_in", "fixed_out", "groups")  # of the problem
+# Of the problem.
+_ASKED = ("alpha", "beta", "ties", "beta_rule", "slack_penalty", "fixed_in", "fixed_out", "groups", "floor")
 
 
 class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ignore[misc]
@@ -51,6 +52,10 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
         Features that must, or must not, be selected.
     groups : sequence of shape (n_features,), optional
         A label per feature; features with the same label are selected together or not at all.
+    transformation, floor : str or None, and float, optional
+        What becomes of the values first, in training and in new samples: ``"log2"``, ``"log1p"`` or ``"standardise"``,
+        and the smallest value under a logarithm. This is `transform` of :class:`cobic.Problem`; here that is the
+        method that reduces X to the selected features, whose values it leaves as they are.
     method, method_options : str and dict, default="certified" and no options
         Name and options of the method, as in :func:`cobic.solve`.
     time_limit : float or None, default=60.0
@@ -131,6 +136,8 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
         fixed_in: Any = None,
         fixed_out: Any = None,
         groups: Any = None,
+        transformation: TransformName | None = None,
+        floor: float | None = None,
         method: str = DEFAULT_METHOD,
         method_options: dict[str, Any] | None = None,
         time_limit: float | None = 60.0,
@@ -146,6 +153,8 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
         self.fixed_in = fixed_in
         self.fixed_out = fixed_out
         self.groups = groups
+        self.transformation = transformation
+        self.floor = floor
         self.method = method
         self.method_options = method_options
         self.time_limit = time_limit
@@ -173,7 +182,7 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
         data, y = self._validated(X, y)
         check_classification_targets(y)
         names = getattr(self, "feature_names_in_", None)
-        asked = {name: getattr(self, name) for name in _ASKED}
+        asked = {"transform": self.transformation, **{name: getattr(self, name) for name in _ASKED}}
         problem = Problem(data, y, feature_names=names, sample_names=sample_names, **asked)
         seed = self._seed()
         result = self._solve(problem, self.method, seed)
@@ -216,6 +225,7 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
     def _keep(self, problem: Problem, result: Result) -> None:
         self.__dict__.pop("_ranking", None)  # of an earlier fit
         self._problem = problem
+        self._learnt = transform_of_selected(problem, result.support)
         self.result_ = result
         self.classes_ = problem.classes
         self.support_ = result.support
@@ -238,9 +248,10 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
         check_is_fitted(self)
         matrix = self._new_samples(X)
         require_finite(matrix)
-        weights = class_mean_weights(self.support_, self.feature_classes_, self.classes_.size)
-        means = matrix.products(weights)
-        means[:, ~weights.any(axis=0)] = -np.inf
+        kept, n_classes = self.support_, self.classes_.size
+        means = class_means(matrix, kept, self.feature_classes_, n_classes, self._learnt)
+        of = self.feature_classes_[kept]
+        means[:, np.bincount(of[of >= 0], minlength=n_classes) == 0] = -np.inf
         return means
 
     @property

@@ -18,6 +18,8 @@ from cobic.io.grid import is_number
 from cobic.io.labels import LabelOptions
 from cobic.io.raw import Note, RawTable, Reading
 from cobic.io.read import as_dataset, read_raw
+from cobic.matrix import as_matrix
+from cobic.problem.advice import LOGGED, transform_advice
 
 _MOST_CLASSES = 10  # more different texts are rather names, or remarks
 _CLASS_WORDS = re.compile(
@@ -26,7 +28,6 @@ _CLASS_WORDS = re.compile(
     re.I,
 )
 _UNKNOWN = "<FILE WITH THE CLASSES>"
-_LOGGED = 40.0  # the logarithm to base 2 of the largest measurement of any instrument is below
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Overview:
     guessed: bool  # whether the orientation is a guess
     # arguments of the command line that say where the classes are, given or proposed; empty if nobody knows
     labels: tuple[str, ...]
+    advice: str  # which transform suits the values; empty for none
 
     @property
     def class_sizes(self) -> dict[str, int]:
@@ -63,7 +65,8 @@ def overview(reading: Reading) -> Overview:
     values = _values(arranged.table.values, len(arranged.table.odd_cells))
     names = {"sample": Counter(arranged.sample_names), "feature": Counter(arranged.feature_names)}
     repeated = {word: [name for name, times in counts.items() if times > 1] for word, counts in names.items()}
-    return Overview(arranged, values, _places(arranged), repeated, _ties(arranged), guessed, labels)
+    advice = transform_advice(as_matrix(arranged.table.values))
+    return Overview(arranged, values, _places(arranged), repeated, _ties(arranged), guessed, labels, advice)
 
 
 def next_command(found: Overview, reading: Reading) -> str:
@@ -164,7 +167,7 @@ def _values(values: Any, n_odd: int) -> dict[str, Any]:
 
 def _looks(largest: float, median: float, *, whole: bool, negative: bool) -> str:
     """What kind of measurements numbers look like."""
-    if largest <= _LOGGED and not whole:
+    if largest <= LOGGED and not whole:
         return "standardised or log ratios" if negative and abs(median) < 1 else "logged"
     if whole and not negative:
         return "raw counts" if largest > 1 else "present or absent"

@@ -21,10 +21,8 @@ TRANSFORMS: tuple[str, ...] = get_args(TransformName)
 # computer. So results are rounded to multiples of 2^-24, far below any measurement's error, and then to what float32
 # holds: the same numbers stored as float32 or as float64 are the same problem.
 _GRID = float(1 << 24)
-_CLOSE = (
-    2.0**-14
-)  # of a step, to the middle of two: many times a logarithm's error, and so few that more digits cost nothing
-_DIGITS = Context(prec=50)  # three times those of a float64
+_CLOSE = 2.0**-18  # of a step, to the middle of two: 16 times a logarithm's last bit up to 2^128; eight of a million
+_DIGITS = Context(prec=34)  # twice those of a float64
 _BEYOND_GRID = 2.0**28  # from here on float64 itself has no finer steps than the grid
 _FARTHEST = 1000  # powers of two that can be multiplied with each other without overflow
 
@@ -92,7 +90,7 @@ class Transform:
             return self
         return replace(self, centre=self.centre[columns], scale=self.scale[columns])
 
-    def of(self, values: NDArray[Any], dtype: type = np.float64) -> NDArray[Any]:
+    def of(self, values: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
         """What becomes of values, features in columns; NaN where it is undefined, or the value not finite."""
         raw = np.asarray(values, dtype=np.float64)
         with np.errstate(all="ignore"):
@@ -117,23 +115,26 @@ class Transform:
         return result
 
 
-def value_type(dtype: Any) -> type:
-    """The type of the results for numbers of a type: float32 holds them all, and takes no more room than these."""
-    return np.float32 if np.dtype(dtype).itemsize <= 4 else np.float64
+def value_type(dtype: Any) -> np.dtype[Any]:
+    """The type of the results for numbers of a type: float32 holds them all, float64 need not be widened."""
+    return np.dtype(np.float32 if np.dtype(dtype).itemsize <= 4 else np.float64)
 
 
 def _on_grid(logarithms: Floats, values: Floats, exact: Callable[[Decimal], Decimal]) -> Floats:
     """Logarithms rounded to the grid; those of values in the middle of two steps are computed with more digits."""
-    steps = logarithms * _GRID
+    steps = np.multiply(logarithms, _GRID, out=logarithms)
     rounded = np.rint(steps)
     steps -= rounded
-    close = np.abs(np.abs(steps, out=steps) - 0.5) < _CLOSE
+    np.abs(steps, out=steps)
+    steps -= 0.5
+    close = np.abs(steps, out=steps) < _CLOSE
     if close.any():
         some, back = np.unique(values[close], return_inverse=True)
         found = [_DIGITS.multiply(exact(Decimal(value)), Decimal(_GRID)) for value in some.tolist()]
         rounded[close] = np.array([float(step.to_integral_value(ROUND_HALF_EVEN)) for step in found])[back]
     rounded /= _GRID
-    return rounded + 0.0  # no zero below zero
+    rounded += 0.0  # no zero below zero
+    return rounded
 
 
 def _exact_log2(value: Decimal) -> Decimal:

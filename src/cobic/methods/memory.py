@@ -114,21 +114,25 @@ def estimate_memory(data: Any, *, n_classes: int = 2) -> MemoryEstimate:
     soft = isinstance(data, Problem) and data.soft
     if isinstance(data, Dataset):
         data, n_classes = data.X, max(n_classes, len(data.class_sizes))
-    elif isinstance(data, Problem):
+    raw = 0
+    if isinstance(data, Problem):
+        raw = 0 if data.transformation is None else _bytes_of(data.raw)  # it is held beside the transformed values
         data, n_classes = data.matrix, len(data.classes)
     shape, size = (int(data.shape[0]), int(data.shape[1])), _bytes_of(data)
     work = _solving(*shape, n_classes, size or shape[0] * shape[1] * 4)
     if soft:  # sets of features with their means, which the small programs hold once more
         work += 2 * most_pieces(*shape, n_classes) * piece_size(*shape, n_classes)
-    return MemoryEstimate(shape, size, 0, size + work, available())
+    return MemoryEstimate(shape, size + raw, 0, size + raw + work, available())
 
 
-def require_room(path: Path, *, solving: bool, backed: bool = False, on_disk: bool = False) -> MemoryEstimate | None:
-    """Refuse a file that will not fit into memory, before it is read."""
+def require_room(
+    path: Path, *, solving: bool, backed: bool = False, on_disk: bool = False, transformed: bool = False
+) -> MemoryEstimate | None:
+    """Refuse a file that will not fit into memory, before it is read; transformed values are held beside the raw."""
     found = stored(path)
     if found is None:
         return None
-    estimate = _of_file(found, 2, solving=solving, on_disk=on_disk)
+    estimate = _of_file(found, 2, solving=solving, on_disk=on_disk, copies=2 if transformed else 1)
     if not estimate.fits:
         raise InputError(_refusal(path, found, estimate, backed=backed))
     return estimate if estimate.needed >= LARGE else None
@@ -250,17 +254,19 @@ def _bytes_of(data: Any) -> int:
     return int(data.shape[0]) * int(data.shape[1]) * NUMBER
 
 
-def _of_file(found: Stored, n_classes: int, *, solving: bool = True, on_disk: bool = False) -> MemoryEstimate:
+def _of_file(
+    found: Stored, n_classes: int, *, solving: bool = True, on_disk: bool = False, copies: int = 1
+) -> MemoryEstimate:
     # Where it is not known which side the features are on: as if there were a hundred samples.
     shape = found.shape or (min(found.cells, 100), max(1, found.cells // 100))
-    held = 0 if on_disk and solving else found.matrix
+    held = 0 if on_disk and solving else copies * found.matrix
     peak = held + _solving(*shape, n_classes, found.matrix) if solving else 0
     return MemoryEstimate(found.shape, held, 0 if on_disk else found.reading, peak, available())
 
 
 def _refusal(path: Path, found: Stored, estimate: MemoryEstimate, *, backed: bool) -> str:
     """What is needed, what is there, and what would fit."""
-    free, work, cures = estimate.free or 0, max(0, estimate.solving - found.matrix), []
+    free, work, cures = estimate.free or 0, max(0, estimate.solving - estimate.matrix), []
     as_array = 4 * found.cells + work
     if not found.sparse and 4 * found.cells < found.matrix and as_array <= free:
         cures.append(f"store it as float32 in .npy or .h5ad: {gigabytes(as_array)}")

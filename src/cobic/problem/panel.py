@@ -22,6 +22,7 @@ Size = int | Mapping[Any, int]
 # ones lie within it, and what multipliers beyond the caps overstate is bounded by it.
 _WIDEST_OFFSETS = 2
 _EVEN = 1e-9  # of the weight: a class that has no more than half of it, but for rounding
+_FEW = 3  # numbers that are said one by one
 
 
 class PanelProblem:
@@ -169,9 +170,12 @@ class PanelProblem:
 
     @property
     def sizes(self) -> str:
-        """The number of features for a sentence: of each class if they are given, as 5 + 5, else the total."""
-        given = (self.low == self.high).all()
-        return " + ".join(str(n) for n in self.low.tolist()) if given else str(self.total)
+        """The number of features for a sentence: of each class if they are given, as 5 + 5 or 8 × 5, else the total."""
+        counts = self.low.tolist()
+        if not (self.low == self.high).all():
+            return str(self.total)
+        many = len(counts) > _FEW and len(set(counts)) == 1
+        return f"{len(counts)} × {counts[0]}" if many else " + ".join(str(n) for n in counts)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from cobic.answer.model import Model
 from cobic.answer.tables import provenance, violation_table
-from cobic.answer.words import answer_sentence, proven_line, violations_phrase, why_none_exists, with_fold
+from cobic.answer.words import answer_sentence, margin_words, proven_line, violations_phrase, why_none_exists
 from cobic.report import figures, parts
 from cobic.report.parts import Page, one_or_many, packed, sentence, short
 from cobic.report.story import Story
@@ -58,7 +58,7 @@ def _explanation(story: Story) -> str:
         return sentence(result.reason)
     return (
         f"The class of each of the {problem.n_samples} samples can be read back from the kept features; "
-        f"the smallest margin is {with_fold(problem, result.worst_margin)}."
+        f"the smallest margin is {margin_words(problem, result.worst_margin)}."
     )
 
 

@@ -131,10 +131,11 @@ def course_figure(view: Course, label: str, least_edge: float = 0.0) -> Any:
     """How the bound and the best answer met."""
     figure = _figure(height=280)
     both = np.isfinite(view.found) & np.isfinite(view.bound)
-    figure.varea_step(
-        view.seconds[both], view.found[both], view.bound[both],
-        step_mode="after", fill_color=GREY, fill_alpha=0.15,
-    )  # fmt: skip
+    if both.any():  # Bokeh never ends drawing an area of no points
+        figure.varea_step(
+            view.seconds[both], view.found[both], view.bound[both],
+            step_mode="after", fill_color=GREY, fill_alpha=0.15,
+        )  # fmt: skip
     for values, shade in ((view.bound, GREY), (view.found, "#0072B2")):
         shown = np.isfinite(values)
         figure.step(view.seconds[shown], values[shown], mode="after", line_color=shade, line_width=2.5)

@@ -60,9 +60,9 @@ def write_report(
         The answer to a problem.
     path : cobic.Path, optional
         For a result: a curve over margins of the same data, shown, and its ranking put into the table of features.
-    frontier : DataFrame, optional
-        For a panel: one row per size, with the columns ``size, tail_margin, bound`` and, where there was
-        cross-validation, ``cv_error, cv_se``; ``chosen`` is true for the size to take.
+    frontier : cobic.Frontier or DataFrame, optional
+        For a panel: panels of several sizes of the same data; or their table, with the columns ``size, tail_margin,
+        bound`` and, where there was cross-validation, ``cv_error, cv_se`` and ``chosen``, true for the size to take.
     new : Dataset, optional
         New samples over the same features: classified, and counted where their classes are known.
 
@@ -77,7 +77,7 @@ def write_report(
     story: Story | PanelStory
     if isinstance(problem, Panel):
         require(result is None and path is None, "a panel has neither a result nor a path beside it: leave them out")
-        story = PanelStory(problem, new=new, frontier=frontier)
+        story = PanelStory(problem, new=new, frontier=getattr(frontier, "table", frontier))
     else:
         if result is None:
             message = "a problem is given without its result: give the answer of cobic.solve as well"

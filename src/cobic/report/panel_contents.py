@@ -12,7 +12,7 @@ from cobic.answer.panel_words import (
     panel_sentence,
 )
 from cobic.answer.tables import provenance
-from cobic.answer.words import is_fold, with_fold
+from cobic.answer.words import is_fold, percent, with_fold
 from cobic.report import figures, parts
 from cobic.report.parts import Page, one_or_many, packed, short
 from cobic.report.story import PanelStory
@@ -159,7 +159,7 @@ def _tail_words(story: PanelStory) -> str:
 
 def _course(story: PanelStory, page: Page) -> None:
     panel = story.panel
-    met = f"A gap of {100 * panel.gap:.2g}\u00a0% is left." if story.has_panel else "Nothing was found."
+    met = f"A gap of {percent(panel.gap)} is left." if percent(panel.gap) else "Nothing was found."
     if panel.status == Status.OPTIMAL:
         met = "They met: no panel of that size is better than what was found."
     what = margin_name(panel)
@@ -178,6 +178,7 @@ def _frontier(story: PanelStory, page: Page) -> None:
         return
     columns = {"size": "at", "tail_margin": "found", "bound": "bound", "cv_error": "cv_error", "cv_se": "cv_se"}
     table = {key: frontier[name].to_numpy(np.float64) for name, key in columns.items() if name in frontier}
+    table["found"] = np.where(np.isfinite(table["found"]), table["found"], np.nan)  # no panel of that size
     what = margin_name(story.panel)
     taken = frontier["chosen"].to_numpy(np.bool_) if "chosen" in frontier else np.zeros(len(frontier), dtype=np.bool_)
     chosen = float(table["at"][taken][0]) if taken.any() else None
@@ -185,10 +186,12 @@ def _frontier(story: PanelStory, page: Page) -> None:
     words += f" Chosen by the cross-validated error: {chosen:.0f} features." if chosen is not None else ""
     rows, notes = [], []
     for row in (dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)):
-        gap = f"{100 * (row['bound'] - row['found']) / abs(row['found']):.2g} %" if row["found"] else ""
+        gap = percent((row["bound"] - row["found"]) / abs(row["found"])) if row["found"] else ""
         size, found, bound, error = f"{row['at']:.0f}", short(row["found"]), short(row["bound"]), parts.error_words(row)
         rows.append((size, found, bound, gap, error, row["at"] == chosen))
-        notes.append(f"{size} features · {what} {found}, at most {bound}" + (f" · error {error}" if error else ""))
+        notes.append(
+            f"{size} features · {what} {found or 'not found'}, at most {bound}" + (f" · error {error}" if error else "")
+        )
     has_error = "cv_error" in table
     page.words["curve"] = {"title": "Frontier", "words": words, "has_error": has_error, "rows": rows}
     drawing = {"over": "features, on a logarithmic scale", "what": what, "x_axis_type": "log"}

@@ -28,8 +28,9 @@ cobic.strips = ({ byId, data, unpack, short, say, classOf, means }) => {
   const clipped = (pen, text, width) => {
     if (pen.measureText(text).width <= width) return text;
     let length = Math.min(text.length, 40);
-    while (length > 1 && pen.measureText(`${text.slice(0, length)}…`).width > width) length--;
-    return `${text.slice(0, length)}…`;
+    const cut = () => `${text.slice(0, length)}…${text.slice(-2)}`;  // names often differ at their ends
+    while (length > 1 && pen.measureText(cut()).width > width) length--;
+    return cut();
   };
 
   class Strip {
