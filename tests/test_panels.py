@@ -273,6 +273,14 @@ def test_looks_alone_prove_a_bound_where_trees_are_out_of_reach():
     assert checked.objective_bound == search.bound
 
 
+def test_the_bound_of_a_relaxation_stands_where_it_took_all_the_programs():
+    asked = PanelProblem(cobic.Problem(THREE.X, THREE.y), {"A": 3, "B": 3, "C": 3}, tail=0.4)
+    search = solved(asked, max_programs=1)
+    root = root_at(asked, asked.low, np.ones((12, 2), dtype=np.int64), Budget(None, None, 9))
+    assert search.bound == pytest.approx(root.value, rel=1e-6)
+    assert cobic.verify(asked, search.certificate()).ok
+
+
 @pytest.mark.parametrize("n_comparisons", [1, 3])
 def test_the_nearest_multipliers_of_a_tail(n_comparisons):
     """They are admissible, and no admissible direction leads nearer, which scipy finds by another road."""

@@ -11,6 +11,7 @@ pieces of all others as they are. Where to look next is a small program over the
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,13 @@ from cobic.certified.quadratic import Admissible
 from cobic.matrix import Bools, Floats, Integers
 from cobic.matrix.pool import one_blas_thread
 from cobic.problem import Problem
+
+
+class Nearest(Protocol):
+    """What is admissible."""
+
+    def nearest(self, multipliers: Floats) -> Floats:
+        """Admissible multipliers next to some others."""
 
 
 @dataclass(eq=False)
@@ -42,7 +50,7 @@ class ClassPieces:
 
     def __init__(self, problem: Problem, effort: Effort = DEFAULT) -> None:
         self._problem, self._effort = problem, effort
-        self.admissible = Admissible(problem.comparisons.other.shape, cap=1.0)
+        self.admissible: Nearest = Admissible(problem.comparisons.other.shape, cap=1.0)
         self._most = most_pieces(problem.n_samples, problem.n_features, problem.n_classes, effort)
         self._pieces: list[_Piece] = []
         self._mixture: list[tuple[_Piece, float]] = []

@@ -86,7 +86,7 @@ class Effort:
     exchanges: int = 60  # at each temperature, with the least effort
     most_exchanges: int = 120  # the same with the most
     tenure: int = 2  # exchanges for which a feature that has moved stays, up to twice that
-    swap_reach: float = 40.0  # typical effects above the worst margin: comparisons beyond do not matter
+    swap_reach: float = 8.0  # times τ, at which e⁻⁸ of the energy of the worst margin is left: less does not matter
 
     # Trees over features.
     tree_programs: int = 100  # for a dive or a tree at first; doubled from round to round

@@ -181,7 +181,7 @@ def projected(points: Floats, limits: Floats | float = 1.0) -> Floats:
     """The nearest to points (n, c) that are not below zero and add up to at most their limit in each row."""
     found, caps = np.maximum(points, 0.0), np.broadcast_to(limits, points.shape[:1])
     if points.shape[1] == 1:
-        return np.minimum(found, caps[:, None])
+        return np.asarray(np.minimum(found, caps[:, None]))
     over = np.flatnonzero(found.sum(axis=1) > caps)
     shifted = points[over] - points[over].max(
         axis=1, keepdims=True

@@ -61,7 +61,7 @@ class Tails:
         if np.isfinite(low) and np.isfinite(high):
             return 0.5 * (low + high)
         largest = float(np.abs(points).max()) + 1.0 / self.unit
-        return shift - np.copysign(2.0 * abs(shift) + largest, over)
+        return shift - float(np.copysign(2.0 * abs(shift) + largest, over))
 
 
 class TailProjection(LevelProjection):
@@ -89,11 +89,12 @@ class TailPieces(ClassPieces):
 
     def __init__(self, panel: PanelProblem, effort: Effort) -> None:
         super().__init__(panel.problem, effort)
-        self._panel, self.admissible = panel, Tails(panel)
+        self._panel, self._tails = panel, Tails(panel)
+        self.admissible = self._tails
 
     def _program(self) -> TailProjection:
         cls, means = np.array([piece.cls for piece in self._pieces]), np.array([p.means for p in self._pieces])
-        return TailProjection(self._panel, self.admissible, cls, means)
+        return TailProjection(self._panel, self._tails, cls, means)
 
 
 class PanelLooks:

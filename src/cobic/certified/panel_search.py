@@ -101,10 +101,10 @@ class PanelSearch:
         cut = Cut(self._problem, start, counts, groups=self._panel.groups)
         self._root = _Case(self._panel.low, self._panel.high, np.inf, self._record(cut.multipliers, cut.slope))
         self._cuts[self._root.cut] = cut
-        self._offer_best(cut, counts)
-        self._bound_box(self._root)
-        self._push(self._root)
+        self._offer(self._problem.required, best_features(self._panel, cut, counts))  # some panel at once
         self._relaxed(counts)  # before any split: multipliers that know the samples tell which counts promise most
+        self._bound_box(self._root)  # also where time is up by now
+        self._push(self._root)
         while self._heap and not self._budget.exhausted() and self._budget.lps < self._most_programs:
             self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
             if self.bound - self.incumbent.tail_margin <= self._target_gap * abs(self.incumbent.tail_margin):
@@ -114,12 +114,6 @@ class PanelSearch:
                 self._push(case)
                 break
         self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
-
-    def _offer_best(self, cut: Cut, counts: Integers) -> None:
-        """Have some panel at once: the features with the best scores."""
-        support = self._problem.required.copy()
-        support[best_features(self._panel, cut, counts)] = True
-        self.incumbent.offer(support)
 
     def certificate(self) -> dict[str, Any]:
         """The proof of the present bound."""
@@ -232,12 +226,13 @@ class PanelSearch:
         """Offer what exchanges make of a panel."""
         better, value = swaps.climb(chosen)
         if value > self.incumbent.tail_margin:
-            self._offer_places(arena, swaps.places[better])
-            self._offer_places(arena, swaps.places[swaps.polish(better)])
+            for each in (better, swaps.polish(better)):
+                self._offer(arena.fixed_in, arena.features[swaps.places[each]])
 
-    def _offer_places(self, arena: Arena, places: Integers) -> None:
-        support = arena.fixed_in.copy()
-        support[arena.features[places]] = True
+    def _offer(self, fixed_in: Bools, features: Integers) -> None:
+        """Offer a panel of some features beside those that are decided."""
+        support = fixed_in.copy()
+        support[features] = True
         self.incumbent.offer(support)
 
     def _losses(self, counts: Integers, cut: Cut, level: float) -> NodeBound:

@@ -26,9 +26,9 @@ class Swaps:
         self._effort = effort
         moving = np.abs(effects[effects != 0])
         unit = float(np.median(moving)) if moving.size else 1.0
-        rows = np.flatnonzero(margins <= margins.min() + effort.swap_reach * unit)
-        self._effects: Floats = np.ascontiguousarray(effects[:, rows]) / unit
-        self._margins: Floats = margins[rows] / unit
+        self._effects: Floats = effects / unit
+        self._margins: Floats = margins / unit
+        self._largest: Floats = np.abs(self._effects).max(axis=0, initial=0.0)  # effect on each margin
         self._selected = selected
         self._places = [np.flatnonzero(classes == cls) for cls in np.unique(classes)]
 
@@ -38,14 +38,17 @@ class Swaps:
         stays = np.zeros(selected.size, dtype=np.int64)
         step = 0
         for tau in np.geomspace(rng.uniform(*effort.hot), effort.cold, effort.temperatures):
-            grown = np.exp(np.clip(self._effects / tau, -_STEEPEST, _STEEPEST)).astype(np.float32)
-            shrunk = 1.0 / grown
+            rows = self._within_reach(margins, tau)
+            grown = self._grown(rows, tau)
             for _ in range(min(effort.exchanges << turn, effort.most_exchanges)):
                 if margins.min() > 0:
                     return selected
+                if not rows[margins.argmin()]:
+                    rows |= self._within_reach(margins, tau)
+                    grown = self._grown(rows, tau)
                 step += 1
-                energy = np.exp((margins.min() - margins) / tau).astype(np.float32)
-                exchange = self._best(grown * energy, shrunk, selected, stays < step)
+                energy = np.exp(np.maximum((margins.min() - margins[rows]) / tau, -_STEEPEST)).astype(np.float32)
+                exchange = self._best(grown * energy, 1.0 / grown, selected, stays < step)
                 if exchange is None:
                     return None
                 out, into = exchange
@@ -53,6 +56,14 @@ class Swaps:
                 margins += self._effects[into] - self._effects[out]
                 stays[[out, into]] = step + rng.integers(effort.tenure, 2 * effort.tenure + 1, 2)
         return None
+
+    def _within_reach(self, margins: Floats, tau: float) -> Bools:
+        """Margins that one exchange can make the worst one, or nearly so at this temperature."""
+        return np.asarray(margins <= margins.min() + 2.0 * self._largest + self._effort.swap_reach * tau)
+
+    def _grown(self, rows: Bools, tau: float) -> Floats:
+        """By what taking a feature out multiplies the energy of some margins."""
+        return np.exp(np.clip(self._effects[:, rows] / tau, -_STEEPEST, _STEEPEST)).astype(np.float32)
 
     def _best(self, grown: Floats, shrunk: Floats, selected: Bools, free: Bools) -> tuple[int, int] | None:
         """The exchange of two free features of a class that leaves the least energy."""
