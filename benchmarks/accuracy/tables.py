@@ -1,6 +1,6 @@
 """From answers to tables: accuracy with standard errors, equal sizes, ranks over data sets, stability.
 
-``python -m benchmarks.accuracy FOLDER`` prints all of them, from the repeats that are complete.
+``python -m benchmarks.accuracy FOLDER [REPEATS]`` prints all of them, from the first repeats as far as they are whole.
 """
 
 from collections import defaultdict
@@ -32,6 +32,11 @@ def lines(records: Iterable[dict[str, Any]], folds: int = FOLDS) -> list[Line]:
         for (data, method, size), repeats in whole.items()
         if repeats
     ]
+
+
+def first(records: Iterable[dict[str, Any]], repeats: int) -> list[dict[str, Any]]:
+    """The answers of the first repeats: methods are compared over the same ones."""
+    return [record for record in records if record["repeat"] < repeats]
 
 
 def _summary(whole: list[list[Any]]) -> Line:
