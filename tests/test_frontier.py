@@ -65,13 +65,20 @@ def test_errors_are_those_of_panels_chosen_in_the_folds(found):
 
 
 def test_the_smallest_size_within_a_standard_error_is_taken(found):
-    table = pd.DataFrame({"size": [2, 5, 10], "tail_margin": 1.0, "cv_error": [0.3, 0.15, 0.1], "cv_se": 0.06})
-    assert choose_size(table)[0] == 5
-    assert choose_size(table.assign(cv_se=0.01))[0] == 10
-    assert choose_size(table.assign(cv_error=[np.nan, 0.15, 0.1]))[0] == 5
-    assert choose_size(table.assign(cv_error=np.nan)) == (None, "no size could be fitted in all folds")
-    assert choose_size(table[["size", "tail_margin"]]) == (None, "without cross-validation nothing is chosen")
+    table, many = pd.DataFrame({"size": [2, 5, 10], "tail_margin": 1.0}), 10_000
+    table["cv_error"], table["cv_se"] = [0.3, 0.15, 0.1], 0.06
+    assert choose_size(table, many)[0] == 5
+    assert choose_size(table.assign(cv_se=0.01), many)[0] == 10
+    assert choose_size(table.assign(cv_error=[np.nan, 0.15, 0.1]), many)[0] == 5
+    assert choose_size(table.assign(cv_error=np.nan), many) == (None, "no size could be fitted in all folds")
+    assert choose_size(table[["size", "tail_margin"]], many) == (None, "without cross-validation nothing is chosen")
     assert found.table["chosen"].tolist() == (found.table["size"] == found.chosen).tolist()
+
+
+def test_folds_without_errors_do_not_make_a_choice_certain():
+    table = pd.DataFrame({"size": [2, 5, 10], "tail_margin": 1.0, "cv_error": [0.1, 0.02, 0.0], "cv_se": 0.0})
+    assert choose_size(table, 40)[0] == 5  # one error more among 40 samples: sqrt(1/42 · 41/42 / 40) = 0.024
+    assert choose_size(table, 4000)[0] == 10
 
 
 def test_sizes_by_default_are_round_and_go_to_the_ends():

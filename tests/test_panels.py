@@ -1,6 +1,7 @@
 """Panels against a complete search in rationals, and what their certificates prove."""
 
 import json
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -60,6 +61,27 @@ def _read_back(found):
     return found.problem.problem.means(found.support).argmax(axis=1)
 
 
+@pytest.mark.parametrize(("size", "seed"), [(3, 0), (4, 1), (5, 2), (7, 3), (8, 4)])
+def test_a_total_that_is_shared_evenly(size, seed):
+    """Even are the counts with the least sum of squares: the best of all panels that have them."""
+    rng = np.random.default_rng(seed)
+    problem = cobic.Problem(
+        rng.integers(0, 9, (8, 10)) + 4 * np.eye(3)[[0, 0, 0, 0, 1, 1, 2, 2]].repeat([2, 4, 4], 1), list("aaaabbcc")
+    )
+    found = cobic.panel(problem, size=size, split="even", tail=0.4)
+    asked, free = PanelProblem(problem, size, tail=0.4), np.flatnonzero(problem.selectable)
+    supports = [np.isin(np.arange(10), chosen) for chosen in combinations(free, size)]
+    allowed = [each for each in supports if problem.counts(each).all()]
+    squares = [int((problem.counts(each) ** 2).sum()) for each in allowed]
+    even = [each for each, square in zip(allowed, squares, strict=True) if square == min(squares)]
+    assert found.status == "optimal"
+    assert found.tail_margin == pytest.approx(max(asked.tail_margin(each) for each in even))
+    assert cobic.verify(found.problem, found.certificate).ok
+    if len(set(map(tuple, map(problem.counts, even)))) > 1:  # else the counts are stated
+        assert found.certificate["problem"]["panel"]["split"] == "even"
+        assert not cobic.verify(asked, found.certificate).ok
+
+
 @pytest.mark.parametrize("kind", [np.float32, sparse.csr_array, np.asfortranarray])
 def test_the_same_panel_for_the_same_numbers(found, kind):
     plain = np.asarray(DATA.X, dtype=np.float32)
@@ -91,6 +113,7 @@ def test_a_problem_in_place_of_data(found):
         ({"size": {"A": 2}}, "give a number for each of A, B"),
         ({"size": {"A": 0, "B": 2}}, "size of A is 0: give a whole number from 1"),
         ({"size": 2.0}, "size is 2.0"),
+        ({"split": "odd"}, "split"),
         ({"tail": -0.1}, "tail is -0.1: give a share"),
         ({"tail": "all"}, "tail is 'all'"),
         ({"weights": [-1.0] + [1.0] * (DATA.X.shape[0] - 1)}, "one number of at least 0 per sample"),

@@ -21,7 +21,7 @@ from cobic.checks import is_whole, require, require_jobs, require_whole
 from cobic.errors import InputError
 from cobic.matrix import Integers, TransformName
 from cobic.problem import PanelProblem, Problem
-from cobic.problem.panel import Weights, most_features
+from cobic.problem.panel import ClassSplit, Weights, most_features
 from cobic.search.budget import Budget
 from cobic.search.result import Progress
 
@@ -97,6 +97,7 @@ def frontier(
     weights: Weights = "equal",
     *,
     cv: int | Any | None = 5,
+    split: ClassSplit = "even",
     offset: bool = False,
     groups: Sequence[Any] | None = None,
     beta: ArrayLike | None = None,
@@ -124,6 +125,8 @@ def frontier(
         As in :func:`cobic.panel`.
     cv : int, splitter of scikit-learn, or None, default=5
         Folds of the cross-validation (stratified, shuffled); the panels are chosen anew in each. None for none.
+    split : {"even", "any"}, default="even"
+        How a size is shared among the classes, as in :func:`cobic.panel`.
     offset, groups, beta, transform, floor : optional
         As in :func:`cobic.panel`.
     time_limit : float or None, default=60.0
@@ -166,7 +169,7 @@ def frontier(
     given = {name: value for name, value in transforms.items() if value is not None}
     problem = problem_of(X, y, None, beta, {**choices, **given})
     wanted = default_sizes(problem, groups) if sizes is None else _checked(sizes)
-    rules: dict[str, Any] = {"tail": tail, "weights": weights, "offset": offset, "groups": groups}
+    rules: dict[str, Any] = {"split": split, "tail": tail, "weights": weights, "offset": offset, "groups": groups}
     for size in (wanted[0], wanted[-1]):  # whatever is wrong is said before the work
         PanelProblem(problem, size, **rules)
     Budget(time_limit, None, 0)
@@ -325,7 +328,7 @@ def _put_together(
     ]
     table = pd.DataFrame(rows).astype({"status": str})
     add_errors(table, folds)
-    chosen, reason = choose_size(table)
+    chosen, reason = choose_size(table, problem.n_samples)
     table["chosen"] = table["size"] == chosen
     if stopped_by is not None:
         reason = "it was interrupted before the cross-validation was done"

@@ -15,7 +15,7 @@ from cobic.matrix import TransformName
 from cobic.matrix.pool import fitting_threads
 from cobic.methods import require_bearable
 from cobic.problem import PanelProblem
-from cobic.problem.panel import Size, Weights
+from cobic.problem.panel import ClassSplit, Size, Weights
 from cobic.search.budget import Budget, OnProgress
 
 _MOST_ENTRIES = 1 << 26  # of a linear program: 1.6 GB while it is put together
@@ -28,6 +28,7 @@ def panel(
     tail: float = 0.3,
     weights: Weights = "equal",
     *,
+    split: ClassSplit = "any",
     offset: bool = False,
     groups: Sequence[Any] | None = None,
     beta: ArrayLike | None = None,
@@ -57,6 +58,9 @@ def panel(
         Share of the samples whose margins count, the worst first: 0 for the worst sample alone, 1 for all.
     weights : {"equal", "balanced"} or array-like of shape (n_samples,), default="equal"
         What each sample counts; balanced: all classes count the same.
+    split : {"any", "even"}, default="any"
+        How a total is shared among the classes: as serves the margin best, or as evenly as their features allow, which
+        classifies new samples better where panels are large.
     offset : bool, default=False
         Whether a constant is added to the mean of each class, fitted with the panel so that the tail margin is largest:
         for features that are standardised or on different scales. Not with `beta`.
@@ -109,7 +113,7 @@ def panel(
     given = {name: value for name, value in transforms.items() if value is not None}
     problem = problem_of(X, y, None, beta, {**choices, **given})
     require_bearable(problem)
-    asked = PanelProblem(problem, size, tail=tail, weights=weights, offset=offset, groups=groups)
+    asked = PanelProblem(problem, size, split=split, tail=tail, weights=weights, offset=offset, groups=groups)
     problem = asked.problem
     entries = problem.comparisons.other.size * (asked.total + FEATURES_AROUND * problem.n_classes)
     message = (

@@ -37,6 +37,7 @@ def frontier_document(frontier: "Frontier") -> dict[str, Any]:
         "chosen": frontier.chosen,
         "reason": frontier.reason,
         "stopped_by": frontier.stopped_by,
+        "split": asked.split,
         **_question(asked),
         "n_samples": frontier.problem.n_samples,
         "n_features": frontier.problem.n_features,
@@ -59,19 +60,25 @@ def frontier_files(frontier: "Frontier") -> dict[str, str]:
     return files
 
 
-def choose_size(table: pd.DataFrame) -> tuple[int | None, str]:
-    """The smallest size whose error is within a standard error of the least; and why."""
+def choose_size(table: pd.DataFrame, n_samples: int) -> tuple[int | None, str]:
+    """The smallest size whose error is within a standard error of the least; and why.
+
+    Folds that agree by chance, as those without any error, say too little: the standard error is at least that of a
+    share of so many samples, with one error and one right answer more than were seen.
+    """
     if "cv_error" not in table:
         return None, "without cross-validation nothing is chosen"
     usable = table[table["cv_error"].notna() & np.isfinite(table["tail_margin"])]
     if usable.empty:
         return None, "no size could be fitted in all folds"
     best = usable.iloc[int(usable["cv_error"].argmin())]
-    good = usable[usable["cv_error"] <= float(best["cv_error"] + best["cv_se"])]
+    share = (best["cv_error"] * n_samples + 1) / (n_samples + 2)
+    spread = max(float(best["cv_se"]), float(np.sqrt(share * (1 - share) / n_samples)))
+    good = usable[usable["cv_error"] <= float(best["cv_error"] + spread)]
     taken = good.iloc[int(good["size"].argmin())]
     reason = (
         f"{taken['size']} features are the fewest whose cross-validated error ({taken['cv_error']:.3g}) is within one "
-        f"standard error of the least ({best['cv_error']:.3g} + {best['cv_se']:.3g} with {best['size']} features)"
+        f"standard error of the least ({best['cv_error']:.3g} + {spread:.3g} with {best['size']} features)"
     )
     return int(taken["size"]), reason
 
@@ -94,7 +101,7 @@ def read_frontier(folder: Path, asked: PanelProblem) -> pd.DataFrame:
     require(not other, f"{folder} is about another question than the panel: {', '.join(other)} differ(s)")
     damage = f"{folder} does not hold together:"
     require(same, f"{damage} frontier.json and frontier.csv differ", ModelError)
-    expected, why = choose_size(table)
+    expected, why = choose_size(table, asked.problem.n_samples)
     follows = chosen == expected and (chosen is None or reason == why)
     require(follows, f"{damage} the choice of frontier.json does not follow from its errors", ModelError)
     table["chosen"] = table["size"] == chosen

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("the panels").add_argument
     sizes = "numbers of features, as 2,4,10; by default from one of each class to all, by way of 5, 10, 20, 50 …"
     add("--sizes", metavar="LIST", help=sizes)
-    add_panel_rules(add)
+    add_panel_rules(add, split="even")
     add("--cv", type=int, default=5, metavar="FOLDS", help="default: 5; 0 for no cross-validation")
     limit = "for all of it, half for the panels and half for the folds; default: 60; 0 for none"
     add("--time-limit", type=float, default=60.0, metavar="SECONDS", help=limit)

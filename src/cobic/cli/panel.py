@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_table_arguments(parser)
     add = parser.add_argument_group("the panel").add_argument
     add("--size", default="20", metavar="N", help="features in all, or of each class as A=5,B=5 (default: 20)")
-    add_panel_rules(add)
+    add_panel_rules(add, split="any")
     add("--time-limit", type=float, default=60.0, metavar="SECONDS", help="default: 60; 0 for none")
     add("--gap", type=common.share, default=0.0, metavar="SHARE", help="end when no panel can be better by more")
     add("--seed", type=int, default=0, help="default: 0")
@@ -37,8 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_answer_arguments(parser, ", ".join(PANEL_FILES))
 
 
-def add_panel_rules(add: Callable[..., Any]) -> None:
+def add_panel_rules(add: Callable[..., Any], split: str) -> None:
     """Arguments that say what is asked of a panel besides its size."""
+    shared = f"features of each class in a total: as serves the margin best, or as evenly as can be (default: {split})"
+    add("--split", choices=("any", "even"), default=split, help=shared)
     tail = "share of the samples whose margins count, the worst first: 0 for the worst alone, 1 for all (default: 0.3)"
     add("--tail", type=float, default=0.3, metavar="SHARE", help=tail)
     add("--weights", choices=("equal", "balanced"), default="equal", help="balanced: all classes count the same")
@@ -56,7 +58,7 @@ def panel_rules(arguments: argparse.Namespace, data: Dataset) -> tuple[Problem, 
     names = ("ties", "fixed_in", "fixed_out", *common.TRANSFORM_ARGUMENTS)
     rules = {name: getattr(arguments, name) for name in names}
     groups = None if arguments.groups is None else read_groups(arguments.groups, data.feature_names)
-    asked = {name: getattr(arguments, name) for name in ("tail", "weights", "offset")}
+    asked = {name: getattr(arguments, name) for name in ("split", "tail", "weights", "offset")}
     return data.problem(beta=arguments.beta, **rules), {**asked, "groups": groups}
 
 

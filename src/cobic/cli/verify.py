@@ -69,6 +69,7 @@ def _margins(parameters: dict[str, Any]) -> str:
         panel = parameters["panel"]
         weights = panel["weights"] if isinstance(panel["weights"], str) else "given"
         asked = f"panels with tail {panel['tail']:g}, {weights} weights, beta {shown['beta']}"
+        asked += ", evenly shared" if panel.get("split") == "even" else ""
         asked += ", offsets" if panel["offset"] else ""
         asked += f", one feature of each of {len(panel['groups'])} groups" if panel["groups"] else ""
     if parameters["slack_penalty"] is not None:

@@ -17,7 +17,7 @@ from cobic.errors import InconsistentDataWarning
 from cobic.estimator.base import ClassMeansClassifier, print_progress
 from cobic.matrix import Floats, TransformName
 from cobic.problem import Problem, Ties, frame_names
-from cobic.problem.panel import Size, Weights, most_features
+from cobic.problem.panel import ClassSplit, Size, Weights, most_features
 
 _ASKED = ("beta", "ties", "fixed_in", "fixed_out", "floor")  # of the problem
 
@@ -35,6 +35,9 @@ class PanelClassifier(ClassMeansClassifier):
     size : int or mapping of classes to int, default=20
         Number of features in all, or of each class. If the training data have fewer, all of them are taken and a
         warning says so: a part of a cross-validation may have fewer than the whole.
+    split : {"even", "any"}, default="even"
+        How a total is shared among the classes: as evenly as their features allow, or as serves the margin of the
+        training samples best.
     tail : float, default=0.3
         Share of the samples whose margins count, the worst first: 0 for the worst sample alone, 1 for all.
     weights : {"equal", "balanced"} or array-like of shape (n_samples,), default="equal"
@@ -121,6 +124,7 @@ class PanelClassifier(ClassMeansClassifier):
         self,
         size: Size = 20,
         *,
+        split: ClassSplit = "even",
         tail: float = 0.3,
         weights: Weights = "equal",
         offset: bool = False,
@@ -137,6 +141,7 @@ class PanelClassifier(ClassMeansClassifier):
         verbose: bool = False,
     ) -> None:
         self.size = size
+        self.split = split
         self.tail = tail
         self.weights = weights
         self.offset = offset
@@ -192,6 +197,7 @@ class PanelClassifier(ClassMeansClassifier):
         found = panel(
             problem,
             size=self._attainable(problem),
+            split=self.split,
             tail=self.tail,
             weights=weights,
             offset=self.offset,

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cobic.checks import is_number, is_whole
+from cobic.checks import is_number, is_whole, require_choice
 from cobic.errors import InputError
 from cobic.matrix import Floats, Integers
 from cobic.problem.exact import EPS
@@ -17,6 +17,7 @@ from cobic.problem.problem import Problem
 
 Weights = Literal["equal", "balanced"] | ArrayLike
 Size = int | Mapping[Any, int]
+ClassSplit = Literal["any", "even"]
 
 # Offsets that differ by more than so many times the largest margin and the number of classes are not considered: better
 # ones lie within it, and what multipliers beyond the caps overstate is bounded by it.
@@ -39,6 +40,8 @@ class PanelProblem:
         Its own `groups` (features that are selected together or not at all) have no place here.
     size : int or mapping of classes to int
         Number of features in all, of which each class has at least one, or the number of each class.
+    split : {"any", "even"}, default="any"
+        How a total is shared among the classes: as serves the margin best, or as evenly as their features allow.
     tail : float, default=0.3
         Share of the samples, from 0 to 1.
     weights : {"equal", "balanced"} or array-like of shape (n_samples,), default="equal"
@@ -73,18 +76,23 @@ class PanelProblem:
         problem: Problem,
         size: Size,
         *,
+        split: ClassSplit = "any",
         tail: float = 0.3,
         weights: Weights = "equal",
         offset: bool = False,
         groups: Sequence[Any] | None = None,
     ) -> None:
         _require_plain(problem)
+        require_choice("split", split, ("any", "even"))
+        self.split = split
         self.groups = read_groups(problem, groups)
         self.problem = problem = problem if self.groups is None else _without_mates(problem, self.groups)
         self.groups = read_groups(problem, groups)  # of what is left
         least, most = np.maximum(problem.required_sizes, 1), class_sizes(problem, self.groups)
         if not isinstance(size, Mapping):
             self.low, self.high, self.total = least, most, _total(self, size, least, most)
+            if split == "even":
+                self.low, self.high = _even(self.total, least, most)
             others = self.total - (self.low.sum() - self.low)
             self.high = np.minimum(self.high, others)
         else:
@@ -185,6 +193,8 @@ class PanelProblem:
         groups = [] if self.groups is None else [members.tolist() for members in self.groups.members]
         panel = {"total": self.total, "counts": given, "tail": self.tail, "weights": weights}
         panel |= {"offset": self.offset, "groups": groups}
+        if self.split == "even" and given is None:  # with counts it says nothing more
+            panel["split"] = self.split
         return {**problem_parameters(self.problem), "panel": panel}
 
     @classmethod
@@ -197,7 +207,7 @@ class PanelProblem:
         for number, members in enumerate(panel["groups"]):
             for feature in members:
                 groups[feature] = number
-        rules = {name: panel[name] for name in ("tail", "weights", "offset")}
+        rules = {name: panel[name] for name in ("split", "tail", "weights", "offset") if name in panel}
         return cls(problem, size, **rules, groups=groups)
 
     def __repr__(self) -> str:
@@ -308,6 +318,14 @@ def _total(panel: PanelProblem, size: Any, least: Integers, most: Integers) -> i
         message = f"a class has no features that are highest in it ({_names(problem, most)}): a panel needs one of each"
         raise InputError(message)
     return int(size)
+
+
+def _even(total: int, least: Integers, most: Integers) -> tuple[Integers, Integers]:
+    """Least and largest numbers of each class when a total is shared evenly: they differ by one where they can."""
+    level = 1
+    while int(np.clip(level + 1, least, most).sum()) <= total and (level < most).any():
+        level += 1
+    return np.clip(level, least, most), np.clip(level + 1, least, most)
 
 
 def _sizes(problem: Problem, size: Mapping[Any, int], least: Integers, most: Integers) -> Integers:
