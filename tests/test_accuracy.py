@@ -74,7 +74,7 @@ def test_pairs_on_the_colon_data_are_as_good_as_published(real_data):
     X, y = data.everything("alon")
     found = ktsp.leave_one_out(X, y == 2, [1])
     assert found[1] == pytest.approx(0.911 * 62, abs=1)
-    assert found[1] == pytest.approx(0.903 * 62, abs=1)
+    assert found[1] == pytest.approx(56, abs=1)  # 90.3 % of 62 samples
 
 
 @pytest.mark.parametrize("method", [each for each in rivals.all_rivals() if each.name != "abess"], ids=lambda m: m.name)
