@@ -21,7 +21,8 @@ from benchmarks.accuracy.data import Data, Fold, Labels, load
 FOLDS = 5
 INNER_FOLDS = 3
 SIZES = (4, 10, 20, 50, 200)
-CHOSEN, ALL = "chosen", "all"  # the size is tuned inside the training part; there is no choice of features
+# The size is tuned inside the training part, by one standard error or the least error; there is no choice of features.
+CHOSEN, LEAST, ALL = "chosen", "least error", "all"
 
 Size = int | str
 Answer = tuple[Labels, NDArray[Any] | None]  # predicted classes; features by number, None if all of them
@@ -47,7 +48,10 @@ class Cache:
         self._file = folder / "answers.jsonl"
         self.records: list[dict[str, Any]] = []
         if self._file.exists():
-            self.records = list(_whole_lines(self._file.read_text()))
+            text = self._file.read_text()
+            self.records = list(_whole_lines(text))
+            if text and not text.endswith("\n"):  # what was cut off stays alone on its line
+                self._file.write_text(text + "\n")
         self._known = {_key(record) for record in self.records}
 
     def __contains__(self, key: Key) -> bool:
@@ -127,10 +131,14 @@ def split(folds: StratifiedKFold, X: Any, y: Labels) -> Iterator[tuple[NDArray[A
 
 def one_standard_error(wrong: dict[int, NDArray[np.bool_]]) -> int:
     """The smallest size whose error is within one standard error of the least."""
-    errors = {size: float(each.mean()) for size, each in wrong.items()}
-    best = min(errors, key=lambda size: (errors[size], size))
-    spread = wrong[best].std(ddof=1) / np.sqrt(wrong[best].size)
-    return min(size for size, error in errors.items() if error <= errors[best] + spread)
+    best = wrong[least_error(wrong)]
+    most = best.mean() + best.std(ddof=1) / np.sqrt(best.size)
+    return min(size for size, each in wrong.items() if each.mean() <= most)
+
+
+def least_error(wrong: dict[int, NDArray[np.bool_]]) -> int:
+    """The size with the least error, the smallest of them."""
+    return min(wrong, key=lambda size: (wrong[size].mean(), size))
 
 
 def inner_errors(fold: Fold, fit: Fit, sizes: Sequence[int]) -> dict[int, NDArray[np.bool_]]:
@@ -149,16 +157,15 @@ def inner_errors(fold: Fold, fit: Fit, sizes: Sequence[int]) -> dict[int, NDArra
 
 
 def by_size(fit: Fit) -> Callable[[Fold, Sequence[Size]], dict[Size, Answer]]:
-    """A method from a fit at a given size: every size asked for, and the one chosen by one standard error."""
+    """A method from a fit at a given size: every size asked for, and those chosen inside the training part."""
 
     def answers(fold: Fold, sizes: Sequence[Size]) -> dict[Size, Answer]:
         tried = {size: fit(fold, size) for size in sizes if isinstance(size, int)}
-        found: dict[Size, Answer] = {size: answer for size, answer in tried.items() if answer is not None}
-        if CHOSEN in sizes and (wrong := inner_errors(fold, fit, SIZES)):
-            size = one_standard_error(wrong)
-            answer = found[size] if size in found else fit(fold, size)
-            if answer is not None:
-                found[CHOSEN] = answer
-        return found
+        rules = {name: rule for name, rule in ((CHOSEN, one_standard_error), (LEAST, least_error)) if name in sizes}
+        wrong = inner_errors(fold, fit, SIZES) if rules else {}
+        for name, rule in rules.items() if wrong else ():
+            size = rule(wrong)
+            tried[name] = tried[size] if size in tried else fit(fold, size)
+        return {size: answer for size, answer in tried.items() if answer is not None}
 
     return answers

@@ -1,6 +1,6 @@
 """From answers to tables: accuracy with standard errors, equal sizes, ranks over data sets, stability.
 
-``python -m benchmarks.accuracy FOLDER`` prints all of them, from the repeats that are complete.
+``python -m benchmarks.accuracy FOLDER [REPEATS]`` prints all of them, from the first repeats as far as they are whole.
 """
 
 from collections import defaultdict
@@ -11,29 +11,36 @@ import numpy as np
 from scipy.stats import rankdata
 
 from benchmarks.accuracy.data import EXPRESSION
-from benchmarks.accuracy.protocol import ALL, CHOSEN, FOLDS, SIZES
+from benchmarks.accuracy.protocol import ALL, CHOSEN, FOLDS, LEAST, SIZES
 from cobic.analyses.stability import nogueira
 
+OURS = "panel, even"
 Line = dict[str, Any]
 Rows = list[dict[str, Any]]
 
 
-def lines(records: Iterable[dict[str, Any]]) -> list[Line]:
+def lines(records: Iterable[dict[str, Any]], folds: int = FOLDS) -> list[Line]:
     """One line per data set, method and size, over the repeats that have all their folds."""
     gathered: dict[tuple[str, str, str], dict[int, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         if "right" in record:
             place = record["data"], record["method"], str(record["size"])
             gathered[place][record["repeat"]].append(record)
+    whole = {place: [each for each in repeats.values() if len(each) == folds] for place, repeats in gathered.items()}
     return [
-        {"data": data, "method": method, "size": size, **_summary(list(repeats.values()))}
-        for (data, method, size), repeats in gathered.items()
+        {"data": data, "method": method, "size": size, **_summary(repeats)}
+        for (data, method, size), repeats in whole.items()
+        if repeats
     ]
 
 
-def _summary(repeats: list[list[Any]]) -> Line:
+def first(records: Iterable[dict[str, Any]], repeats: int) -> list[dict[str, Any]]:
+    """The answers of the first repeats: methods are compared over the same ones."""
+    return [record for record in records if record["repeat"] < repeats]
+
+
+def _summary(whole: list[list[Any]]) -> Line:
     """Percent right over repeats, and of classes on average; features, stability and seconds over all folds."""
-    whole = [folds for folds in repeats if len(folds) == FOLDS] or repeats
     right = [
         100 * sum(sum(fold["right"]) for fold in folds) / sum(sum(fold["of"]) for fold in folds) for folds in whole
     ]
@@ -93,10 +100,16 @@ def is_variant(line: Line) -> bool:
     return line["method"].startswith("panel") and line["method"] not in ("panel", "panel, even")
 
 
+def tuned(found: list[Line]) -> list[Line]:
+    """The lines of sizes that are chosen, and of all features; panels chosen by the least error under a name of own."""
+    rules = {CHOSEN: "", ALL: "", LEAST: ", least error"}
+    mine = [line for line in found if line["size"] in rules and not is_variant(line)]
+    return [{**line, "method": line["method"] + rules[line["size"]]} for line in mine]
+
+
 def at_best(found: list[Line]) -> Rows:
     """Percent right at the size that each method chooses, or with all features."""
-    best = [line for line in found if line["size"] in (CHOSEN, ALL) and not is_variant(line)]
-    return _wide(best, _said, lambda line: line["method"])
+    return _wide(tuned(found), _said, lambda line: line["method"])
 
 
 def at_size(found: list[Line], size: int) -> Rows:
@@ -106,7 +119,7 @@ def at_size(found: list[Line], size: int) -> Rows:
 
 
 def paired(found: list[Line]) -> Rows:
-    """Methods over the data sets that all of them answer: mean rank, points behind the best, how often near the best.
+    """Methods that answer all data sets that panels do: mean rank, points behind the best, how often near the best.
 
     Near is within one standard error of the difference over repeats, and within one that other samples would have.
     """
@@ -115,9 +128,8 @@ def paired(found: list[Line]) -> Rows:
     places: dict[str, dict[str, Line]] = defaultdict(dict)
     for line in found:
         places[line["method"]][line["data"]] = line
-    most = max(len(by_set) for by_set in places.values())
-    methods = [name for name, by_set in places.items() if len(by_set) == most]
-    sets = _order([line for name in methods for line in places[name].values()])
+    sets = _order(list(places[OURS].values() if OURS in places else found))
+    methods = [name for name, by_set in places.items() if by_set.keys() >= set(sets)]
     right, errors, samples = (
         np.array([[places[name][each][part] or 0.0 for each in sets] for name in methods])
         for part in ("right", "se", "samples")
@@ -138,6 +150,32 @@ def paired(found: list[Line]) -> Rows:
         }
         for n in np.argsort(ranks, kind="stable")
     ]
+
+
+def against(found: list[Line], ours: str = OURS) -> Rows:
+    """Panels beside each other method on the data sets that both answer; ahead or behind by more than a standard error.
+
+    The standard error is that of the better one's percentage, for so many samples.
+    """
+    mine = {line["data"]: line for line in found if line["method"] == ours}
+    rows = []
+    for other in dict.fromkeys(line["method"] for line in found if line["method"] != ours):
+        pairs = [(mine[line["data"]], line) for line in found if line["method"] == other and line["data"] in mine]
+        if not pairs:
+            continue
+        ahead = np.array([own["right"] - line["right"] for own, line in pairs])
+        best = np.array([max(own["right"], line["right"]) for own, line in pairs])
+        errors = np.sqrt(best * (100 - best) / np.array([own["samples"] for own, _ in pairs]))
+        counts = [int((ahead > errors).sum()), int((abs(ahead) <= errors).sum()), int((-ahead > errors).sum())]
+        rows.append(
+            {
+                "panels beside": other,
+                "data sets": len(pairs),
+                "points ahead, mean": f"{ahead.mean():+.1f}",
+                **dict(zip(("ahead", "level", "behind"), counts, strict=True)),
+            }
+        )
+    return rows
 
 
 def variants(found: list[Line], size: int) -> Rows:
@@ -161,6 +199,49 @@ def stability(found: list[Line], size: str) -> Rows:
     )
 
 
+def by_size(found: list[Line], said: Callable[[list[Line]], dict[str, str]]) -> Rows:
+    """Something about each method on expression data, size by size."""
+    equal = [line for line in of_expression(found) if not is_variant(line)]
+    columns = {str(size): said([line for line in equal if line["size"] == str(size)]) for size in SIZES}
+    methods = dict.fromkeys(line["method"] for line in equal if line["size"] in columns)
+    return [{"method": name, **{size: of.get(name, "–") for size, of in columns.items()}} for name in methods]
+
+
+def ranks(found: list[Line]) -> dict[str, str]:
+    """Mean rank of each method, and in brackets how many points it is behind the best on average."""
+    return {row["method"]: f"{row['mean rank']} ({row['behind']})" for row in paired(found)}
+
+
+def agreement(found: list[Line]) -> dict[str, str]:
+    """Nogueira's index of each method, averaged over data sets."""
+    of_method: dict[str, list[float]] = defaultdict(list)
+    for line in found:
+        if line["stability"] is not None:
+            of_method[line["method"]].append(line["stability"])
+    return {name: f"{np.mean(values):.2f}" for name, values in of_method.items()}
+
+
+def beside_default(found: list[Line]) -> Rows:
+    """Variants of panels beside the default: points ahead on average, and data sets ahead and behind by more than 1."""
+    rows: dict[str, dict[str, Any]] = {}
+    for size in ("10", "50"):
+        mine = {line["data"]: line for line in found if line["method"] == OURS and line["size"] == size}
+        for line in found:
+            if line["size"] == size and line["data"] in mine and line["method"].startswith("panel"):
+                ahead = line["right"] - mine[line["data"]]["right"], line["classes"] - mine[line["data"]]["classes"]
+                rows.setdefault(line["method"], {}).setdefault(size, []).append(ahead)
+    return [
+        {"variant": name, **{f"{size} features": _ahead(np.array(of[size])) for size in of}}
+        for name, of in rows.items()
+        if name != OURS
+    ]
+
+
+def _ahead(differences: Any) -> str:
+    right, classes = differences.T
+    return f"{right.mean():+.1f} ({classes.mean():+.1f}); {(right > 1).sum()} : {(right < -1).sum()} of {right.size}"
+
+
 def markdown(rows: Rows) -> str:
     """A table as text."""
     heads = list(rows[0]) if rows else []
@@ -176,15 +257,22 @@ def of_expression(found: list[Line]) -> list[Line]:
 def everything(records: list[dict[str, Any]]) -> str:
     """All tables as text."""
     found = lines(records)
-    tuned = [line for line in found if line["size"] in (CHOSEN, ALL) and not is_variant(line)]
-    parts = {"Chosen size": at_best(found), "Chosen size, paired, all data": paired(tuned)}
-    parts["Chosen size, paired, expression data"] = paired(of_expression(tuned))
+    chosen = tuned(found)
+    parts = {"Chosen size": at_best(found), "Chosen size, paired, all data": paired(chosen)}
+    parts["Chosen size, paired, expression data"] = paired(of_expression(chosen))
+    parts["Chosen size, pair by pair, expression data"] = against(of_expression(chosen))
+    parts["Least error, pair by pair, expression data"] = against(of_expression(chosen), f"{OURS}, least error")
+    parts["Mean rank (points behind the best) by size, expression data"] = by_size(found, ranks)
+    parts["Stability by size, mean over expression data"] = by_size(found, agreement)
+    parts["Variants beside the default"] = beside_default(found)
     for size in SIZES:
         equal = [line for line in found if line["size"] == str(size) and not is_variant(line)]
         parts[f"{size} features"] = at_size(found, size)
         parts[f"{size} features, paired, expression data"] = paired(of_expression(equal))
+        parts[f"{size} features, pair by pair, expression data"] = against(of_expression(equal))
         parts[f"{size} features, stability"] = stability(found, str(size))
     parts["Stability at the chosen size"] = stability(found, CHOSEN)
+    parts["Stability at the size of least error"] = stability(found, LEAST)
     for size in (10, 50):
         parts[f"Variants, {size} features"] = variants(found, size)
         of_variants = [line for line in found if line["size"] == str(size) and is_variant(line)]
