@@ -207,8 +207,8 @@ class PanelProblem:
         for number, members in enumerate(panel["groups"]):
             for feature in members:
                 groups[feature] = number
-        rules = {name: panel[name] for name in ("split", "tail", "weights", "offset") if name in panel}
-        return cls(problem, size, **rules, groups=groups)
+        rules = {name: panel[name] for name in ("tail", "weights", "offset")}
+        return cls(problem, size, split=panel.get("split", "any"), **rules, groups=groups)
 
     def __repr__(self) -> str:
         """What is asked in one line."""
