@@ -1,8 +1,6 @@
 """The folder of ``cobic path --out``: a path as files, and read back from them; and the margin that it chooses."""
 
-import io
 import json
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -10,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
+from cobic.answer.documents import picture
 from cobic.answer.tables import feature_table
 from cobic.checks import require
 from cobic.errors import InputError, ModelError
@@ -39,16 +38,12 @@ def path_document(path: "MarginPath", top: int | None = None) -> dict[str, Any]:
 
 def path_files(path: "MarginPath") -> dict[str, str]:
     """A path as the texts of files, by name; without the picture where matplotlib is not installed."""
-    files = {
+    return {
         "path.csv": path.table.to_csv(index=False, lineterminator="\n"),
         "ranking.csv": path.top(path.problem.n_features).to_csv(index=False, lineterminator="\n"),
         "path.json": json.dumps(path_document(path), indent=2, allow_nan=False) + "\n",
+        **picture("path.svg", path.plot),
     }
-    with suppress(InputError):
-        image = io.StringIO()
-        path.plot().figure.savefig(image, format="svg")
-        files["path.svg"] = image.getvalue()
-    return files
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,9 @@
-"""What the folders of answers have in common: how their files are read back and checked against the data."""
+"""What the folders of answers have in common: pictures, and how files are read back and checked against the data."""
 
+import io
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,15 @@ from cobic.problem.identity import problem_arguments
 from cobic.search.result import Progress
 
 DAMAGED = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
+
+
+def picture(name: str, draw: Callable[[], Any]) -> dict[str, str]:
+    """The axes that are drawn as the text of a file, by name; none where matplotlib is not installed."""
+    with suppress(InputError):
+        image = io.StringIO()
+        draw().figure.savefig(image, format="svg")
+        return {name: image.getvalue()}
+    return {}
 
 
 def read_file(folder: Path, name: str, parse: Callable[[bytes], Any]) -> Any:

@@ -1,14 +1,13 @@
 """The folder of ``cobic frontier --out``: a frontier as files, and read back from them; and the size it chooses."""
 
-import io
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from cobic.answer.documents import picture
 from cobic.checks import require
 from cobic.errors import InputError, ModelError
 from cobic.problem import PanelProblem
@@ -49,15 +48,11 @@ def frontier_document(frontier: "Frontier") -> dict[str, Any]:
 
 def frontier_files(frontier: "Frontier") -> dict[str, str]:
     """A frontier as the texts of files, by name; without the picture where matplotlib is not installed."""
-    files = {
+    return {
         "frontier.csv": frontier.table.to_csv(index=False, lineterminator="\n"),
         "frontier.json": json.dumps(frontier_document(frontier), indent=2, allow_nan=False) + "\n",
+        **picture("frontier.svg", frontier.plot),
     }
-    with suppress(InputError):
-        image = io.StringIO()
-        frontier.plot().figure.savefig(image, format="svg")
-        files["frontier.svg"] = image.getvalue()
-    return files
 
 
 def choose_size(table: pd.DataFrame, n_samples: int) -> tuple[int | None, str]:

@@ -1,5 +1,6 @@
 """What the classifiers have in common: selected features, whose means in each class decide; no mathematics here."""
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -7,10 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from cobic.errors import InputError
 from cobic.matrix import Floats, Matrix, as_matrix, stays_where_it_is
+from cobic.problem import Problem, frame_names
 from cobic.search.result import Progress
 
 _ACCEPTED = {"accept_sparse": ("csr", "csc"), "dtype": "numeric", "ensure_all_finite": False}  # of scikit-learn
@@ -25,9 +28,9 @@ class ClassMeansClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):  # ty
     support_: NDArray[np.bool_]
     _with_data: tuple[str, ...] = ()  # attributes that hold the training data: a pickle goes without them
 
+    @abstractmethod
     def _means(self, X: Any) -> Floats:
         """Mean of each sample over the selected features of each class; −∞ for a class without features."""
-        raise NotImplementedError
 
     def _seed(self) -> int:
         """One seed for all searches of a fit: a generator would give another one each time it is asked."""
@@ -51,6 +54,15 @@ class ClassMeansClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):  # ty
         if hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
         return matrix, column_or_1d(y, warn=True)
+
+    def _problem_of(self, X: Any, y: ArrayLike, asked: tuple[str, ...]) -> Problem:
+        """The problem of training data, with what is asked of it under the names of parameters."""
+        sample_names = frame_names(X, "index")
+        data, labels = self._validated(X, y)
+        check_classification_targets(labels)
+        names = getattr(self, "feature_names_in_", None)
+        rules = {"transform": self.transformation, "floor": self.floor, **{name: getattr(self, name) for name in asked}}
+        return Problem(data, labels, feature_names=names, sample_names=sample_names, **rules)
 
     def _new_samples(self, X: Any) -> Matrix:
         """New samples over the features of the training data."""

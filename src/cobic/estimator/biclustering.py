@@ -7,7 +7,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BiclusterMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from cobic.analyses.path import survival
@@ -18,11 +17,11 @@ from cobic.errors import InconsistentDataWarning, InputError
 from cobic.estimator.base import ClassMeansClassifier, print_progress
 from cobic.matrix import Floats, TransformName
 from cobic.methods import DEFAULT_METHOD, find_method, solve
-from cobic.problem import BetaRule, Problem, Ties, frame_names
+from cobic.problem import BetaRule, Problem, Ties
 from cobic.search.result import Result, Status
 
 # Of the problem.
-_ASKED = ("alpha", "beta", "ties", "beta_rule", "slack_penalty", "fixed_in", "fixed_out", "groups", "floor")
+_ASKED = ("alpha", "beta", "ties", "beta_rule", "slack_penalty", "fixed_in", "fixed_out", "groups")
 
 
 class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ignore[misc]
@@ -178,12 +177,7 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
         """
         require_choice("on_infeasible", self.on_infeasible, ("soft", "raise"))
         find_method(self.method, self.method_options or {})
-        sample_names = frame_names(X, "index")
-        data, y = self._validated(X, y)
-        check_classification_targets(y)
-        names = getattr(self, "feature_names_in_", None)
-        asked = {"transform": self.transformation, **{name: getattr(self, name) for name in _ASKED}}
-        problem = Problem(data, y, feature_names=names, sample_names=sample_names, **asked)
+        problem = self._problem_of(X, y, _ASKED)
         seed = self._seed()
         result = self._solve(problem, self.method, seed)
         self.infeasibility_certificate_: dict[str, Any] | None = None

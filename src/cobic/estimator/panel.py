@@ -6,7 +6,6 @@ from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from cobic.analyses.panel import panel
@@ -16,10 +15,10 @@ from cobic.checks import is_whole, require
 from cobic.errors import InconsistentDataWarning
 from cobic.estimator.base import ClassMeansClassifier, print_progress
 from cobic.matrix import Floats, TransformName
-from cobic.problem import Problem, Ties, frame_names
+from cobic.problem import Problem, Ties
 from cobic.problem.panel import ClassSplit, Size, Weights, most_features
 
-_ASKED = ("beta", "ties", "fixed_in", "fixed_out", "floor")  # of the problem
+_ASKED = ("beta", "ties", "fixed_in", "fixed_out")  # of the problem
 
 
 class PanelClassifier(ClassMeansClassifier):
@@ -172,12 +171,7 @@ class PanelClassifier(ClassMeansClassifier):
         PanelClassifier
             This estimator.
         """
-        sample_names = frame_names(X, "index")
-        data, y = self._validated(X, y)
-        check_classification_targets(y)
-        names = getattr(self, "feature_names_in_", None)
-        asked = {"transform": self.transformation, **{name: getattr(self, name) for name in _ASKED}}
-        problem = Problem(data, y, feature_names=names, sample_names=sample_names, **asked)
+        problem = self._problem_of(X, y, _ASKED)
         self.classes_ = problem.classes
         known = problem.feature_class_sizes > 0
         if not known.all():

@@ -1,5 +1,6 @@
 """The problem of a panel: a given number of features that separate the classes by the widest margin."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -100,7 +101,7 @@ class PanelProblem:
             self.total = int(self.low.sum())
         if self.groups is not None and not leave_room(problem, self.groups, self.low):
             message = "there is no panel of that size: features of different classes share their groups; choose fewer"
-            raise InputError(message)
+            raise InputError(message + (", or split='any'" if split == "even" else ""))
         if not (is_number(tail) and 0 <= tail <= 1):
             message = f"tail is {tail!r}: give a share of the samples from 0 (the worst one) to 1 (the mean of all)"
             raise InputError(message)
@@ -322,9 +323,8 @@ def _total(panel: PanelProblem, size: Any, least: Integers, most: Integers) -> i
 
 def _even(total: int, least: Integers, most: Integers) -> tuple[Integers, Integers]:
     """Least and largest numbers of each class when a total is shared evenly: they differ by one where they can."""
-    level = 1
-    while int(np.clip(level + 1, least, most).sum()) <= total and (level < most).any():
-        level += 1
+    levels = range(int(most.max()) + 1)
+    level = bisect_right(levels, total, key=lambda level: int(np.clip(level, least, most).sum())) - 1
     return np.clip(level, least, most), np.clip(level + 1, least, most)
 
 
