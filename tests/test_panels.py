@@ -79,6 +79,8 @@ def test_a_total_that_is_shared_evenly(size, seed):
     assert cobic.verify(found.problem, found.certificate).ok
     if len(set(map(tuple, map(problem.counts, even)))) > 1:  # else the counts are stated
         assert found.certificate["problem"]["panel"]["split"] == "even"
+        proven = f"no panel of {size} evenly shared features has a tail margin above"  # of others nothing is known
+        assert proven in cobic.verify(found.problem, found.certificate).reason
         assert not cobic.verify(asked, found.certificate).ok
 
 

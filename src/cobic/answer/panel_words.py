@@ -72,12 +72,12 @@ def panel_lines(panel: Panel) -> str:
     base = panel.problem.problem
     tail_margin, worst = margin_words(base, panel.tail_margin), margin_words(base, panel.worst_margin)
     share = f"Mean of the worst {100 * panel.problem.tail:g} % of margins {tail_margin}, worst margin"
-    lines = [f"{share if panel.problem.tail else 'Worst margin'} {worst}: {read_back(panel)}"]
+    lines = [f"{share if panel.problem.tail else 'Worst margin'} {worst}. {read_back(panel)}"]
     if panel.offsets is not None:
         lines.append(offset_words(panel))
     better = "" if panel.status == Status.OPTIMAL else f" by more than {percent(panel.gap).replace(NBSP, ' ')}"
     proven = "Proven optimal" if panel.status == Status.OPTIMAL else "Proven"
-    return "\n".join([*lines, f"{proven}: no other panel of that size is better{better}."])
+    return "\n".join([*lines, f"{proven}: no other panel of {panel.problem.sizes} features is better{better}."])
 
 
 def offset_words(panel: Panel) -> str:

@@ -182,7 +182,7 @@ class PanelProblem:
         """The number of features for a sentence: of each class if they are given, as 5 + 5 or 8 × 5, else the total."""
         counts = self.low.tolist()
         if not (self.low == self.high).all():
-            return str(self.total)
+            return f"{self.total} evenly shared" if self.split == "even" else str(self.total)
         many = len(counts) > _FEW and len(set(counts)) == 1
         return f"{len(counts)} × {counts[0]}" if many else " + ".join(str(n) for n in counts)
 

@@ -161,7 +161,7 @@ def _course(story: PanelStory, page: Page) -> None:
     panel = story.panel
     met = f"A gap of {percent(panel.gap)} is left." if percent(panel.gap) else "Nothing was found."
     if panel.status == Status.OPTIMAL:
-        met = "They met: no panel of that size is better than what was found."
+        met = f"They met: no panel of {panel.problem.sizes} features is better than what was found."
     what = margin_name(panel)
     page.words["course_words"] = f"The {what}s that could not be excluded, and the best found, over time. {met}"
     parts.add_course(page, course_view(panel), what)
