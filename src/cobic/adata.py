@@ -295,7 +295,7 @@ def markers(
 def _log_fold_changes(comparison: ClassEffects, base: float | None) -> Floats:
     """Binary logarithms of ratios of means, where values are logarithms, to a base, of counts + 1."""
     scale = 1.0 if base is None else np.log(base)
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(all="ignore"):  # values that are no logarithms have no fold changes
         ratio = [np.expm1(means * scale) + _SMALL for means in (comparison.means, comparison.rest_means)]
         return np.asarray(np.log2(ratio[0] / ratio[1]))
 
