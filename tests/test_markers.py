@@ -204,7 +204,7 @@ def test_scanpy_reads_them_and_draws_a_table_of_them(scanpy, blood):
     np.testing.assert_allclose(read["scores"], table["scores"])
 
 
-@pytest.mark.parametrize("factor", [1e4, -1e4])
-def test_values_that_are_no_logarithms_have_no_fold_changes_and_markers_all_the_same(cells, factor):
-    cells.X *= factor
-    assert np.isfinite(cobic.markers(cells, "type", n=8)[["scores", "margins", "pvals"]]).all(axis=None)
+def test_values_that_are_no_logarithms_have_no_fold_changes_and_markers_all_the_same(cells):
+    cells.X *= np.array([1e4, -1e4, *[1] * 6])
+    cells.X[:, 2] = np.where(cells.obs["type"] == "a", 1, 1e5)  # one of the means is beyond all counts
+    assert np.isfinite(cobic.markers(cells, "type", n=8)[["scores", "margins"]]).all(axis=None)
