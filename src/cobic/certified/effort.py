@@ -169,6 +169,13 @@ class Effort:
     panel_close: float = 1e-4  # of the value: what a relaxation leaves is then far below what rounding costs
     panel_tree_rows: int = 5000  # comparisons: with more, each program of a tree takes seconds
     panel_window_part: int = 200  # one feature in so many: few are chosen, those with the best scores
+    panel_heats: tuple[float, ...] = (0.3, 0.1, 0.05, 0.03)  # typical effects, at which exchanges are judged in turn
+    panel_kick: int = 4  # exchanges at random before the next climb; with two or eight of them less is found
+    panel_kicks: int = 50  # climbs in vain before exchanges are given up for a while
+    panel_most: int = 500  # of the best exchanges of which pairs are judged
+    panel_fewest: int = 16  # the same where comparisons are many
+    panel_pair_cells: int = 1 << 20  # of these and comparisons: a millisecond
+    panel_swap_cells: int = 1 << 23  # of features that are exchanged and comparisons: 64 MB, a tenth of a second
 
     # What is asked beside a search.
     settled_counts: int = 200  # counts at which features may be settled: with more, no feature is settled at all

@@ -73,7 +73,9 @@ class PanelSearch:
         target_gap: float = 0.0,
         max_programs: int | None = None,
         effort: Effort = DEFAULT,
+        seed: int = 0,
     ) -> None:
+        self._rng = np.random.default_rng(seed)
         self._panel, self._problem, self._budget, self._effort = panel, panel.problem, budget, effort
         many = panel.problem.comparisons.other.size > effort.program_rows and not panel.offset
         self._looks = PanelLooks(panel, budget, effort) if many else None
@@ -85,13 +87,19 @@ class PanelSearch:
         self._roots: dict[tuple[int, ...], tuple[PanelRoot, int]] = {}
         self._heap: list[tuple[float, int, _Case]] = []
         self._pushed, self._settled = itertools.count(), -np.inf
+        self._at_work = np.inf  # the bound of the case that is visited
         self._n_nodes = 0
 
     @property
     def bound(self) -> float:
         """No panel has a larger tail margin."""
         best_open = -self._heap[0][0] if self._heap else -np.inf
-        return max(best_open, self._settled, self.incumbent.level)  # features were decided at that level
+        return max(best_open, self._at_work, self._settled, self.incumbent.level)  # features were decided at that level
+
+    @property
+    def _close_enough(self) -> bool:
+        """Whether no panel can be better by more than is asked for."""
+        return self.bound - self.incumbent.tail_margin <= self._target_gap * abs(self.incumbent.tail_margin)
 
     def run(self) -> None:
         """Search until nothing is left, or selection and bound are close enough, or the budget is spent."""
@@ -105,12 +113,16 @@ class PanelSearch:
         self._relaxed(counts)  # before any split: multipliers that know the samples tell which counts promise most
         self._bound_box(self._root)  # also where time is up by now
         self._push(self._root)
+        self._at_work = -np.inf
         while self._heap and not self._budget.exhausted() and self._budget.lps < self._most_programs:
             self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
-            if self.bound - self.incumbent.tail_margin <= self._target_gap * abs(self.incumbent.tail_margin):
+            if self._close_enough:
                 return
             _, _, case = heapq.heappop(self._heap)
-            if not self._visit(case):
+            self._at_work = case.bound
+            visited = self._visit(case)
+            self._at_work = -np.inf
+            if not visited:
                 self._push(case)
                 break
         self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
@@ -172,6 +184,8 @@ class PanelSearch:
         else:
             root = root_at(self._panel, counts, self._nearest_multipliers(), self._budget)
             if root is not None:
+                if self._is_given:
+                    self._at_work = min(self._at_work, root.value)
                 self._round_root(counts, root)
         if root is None:
             return None
@@ -181,13 +195,19 @@ class PanelSearch:
         root.cut.release()
         return root, place
 
+    @property
+    def _is_given(self) -> bool:
+        """Whether there are no other counts."""
+        return bool((self._panel.low == self._panel.high).all())
+
     def _looked(self, looks: PanelLooks, counts: Integers) -> PanelRoot | None:
         """The same by looks at the data, some at a time, each time with a rounded panel."""
         looks.start_from(self._nearest_multipliers())
         root, more = None, True
         while more and (found := looks.at(counts)) is not None:
             root, more = found
-            if (self._panel.low == self._panel.high).all():  # there are no other counts
+            if self._is_given:
+                self._at_work = min(self._at_work, root.value)
                 self._budget.report(objective_bound=max(root.value, self.incumbent.level))
             self._round_root(counts, root)
         return root
@@ -212,22 +232,28 @@ class PanelSearch:
         arena = Arena(self._panel, counts, places, self._problem.required, self._budget)
         x = np.zeros(self._problem.n_features)
         x[root.features] = root.x
-        swaps = PanelSwaps(arena, np.arange(places.size))
         chosen = rounded(arena, x[places], arena.undecided())
         if chosen is not None:
-            self._improve(arena, swaps, chosen)
+            self._improve(arena, PanelSwaps(arena, np.arange(places.size), self._effort), chosen)
 
     @property
     def _swapped(self) -> int:
         """How many features of each class exchanges try, beside those of the panel."""
         return min(_SWAPPED, _SWAPPED_CELLS // (self._problem.n_samples * self._problem.n_classes))
 
-    def _improve(self, arena: Arena, swaps: PanelSwaps, chosen: Bools) -> None:
-        """Offer what exchanges make of a panel."""
-        better, value = swaps.climb(chosen)
-        if value > self.incumbent.tail_margin:
-            for each in (better, swaps.polish(better)):
-                self._offer(arena.fixed_in, arena.features[swaps.places[each]])
+    def _improve(self, arena: Arena, swaps: PanelSwaps, chosen: Bools, *, kicks: bool = False) -> None:
+        """Offer what exchanges make of a panel; if it is the best so far, or so asked, go on from places near it."""
+        chosen, value = swaps.climb(chosen)
+        vain = 0 if kicks or value > self.incumbent.tail_margin else self._effort.panel_kicks
+        while True:
+            if value > self.incumbent.tail_margin:
+                self._offer(arena.fixed_in, arena.features[swaps.places[chosen]])
+            if vain >= self._effort.panel_kicks or self._close_enough or self._budget.exhausted():
+                return
+            found, now = swaps.climb(swaps.elsewhere(chosen, self._rng))
+            vain = 0 if now > value else vain + 1
+            if now >= value:
+                chosen, value = found, now
 
     def _offer(self, fixed_in: Bools, features: Integers) -> None:
         """Offer a panel of some features beside those that are decided."""
@@ -296,6 +322,7 @@ class PanelSearch:
         if self._n_nodes % _DIVES == 1:
             for deeper, decided in dive(arena, relaxed, values, self.incumbent.level):
                 self._round_node(arena, deeper.x, relaxed.bound, decided)
+            self._round_node(arena, relaxed.x, relaxed.bound, values, kicks=True)
         if case.bound <= self.incumbent.level:
             self._push(case)
             return
@@ -351,22 +378,22 @@ class PanelSearch:
                 return True
         return False
 
-    def _round_node(self, arena: Arena, x: Floats, bound: NodeBound, values: Values) -> None:
+    def _round_node(self, arena: Arena, x: Floats, bound: NodeBound, values: Values, *, kicks: bool = False) -> None:
         """Round a fractional panel; exchanges follow where it is promising, and now and then."""
         chosen = rounded(arena, x, values)
         if chosen is None:
             return
         held = np.flatnonzero(chosen)
-        value = PanelSwaps(arena, held).tail_margin(np.ones(held.size, dtype=np.bool_))
+        value = PanelSwaps(arena, held, self._effort).tail_margin(np.ones(held.size, dtype=np.bool_))
         poor = value < self.incumbent.tail_margin - _POOR * abs(self.incumbent.tail_margin)
-        if poor and self._n_nodes % _SELDOM:
+        if poor and self._n_nodes % _SELDOM and not kicks:
             return
         tried = chosen.copy()
         for cls in range(arena.counts.size):
             mine = np.flatnonzero(arena.classes == cls)
             tried[mine[largest(-bound.losses[mine], _SWAPPED)]] = True
         places = np.flatnonzero(tried)
-        self._improve(arena, PanelSwaps(arena, places), chosen[places])
+        self._improve(arena, PanelSwaps(arena, places, self._effort), chosen[places], kicks=kicks)
 
     def _split_node(self, case: _Case, place: int) -> None:
         """Split a node on a feature: without it, and with it."""
