@@ -5,13 +5,8 @@ a second where the numbers of each class are given, and later where there are ma
 the processor, so that other work on the machine changes nothing.
 """
 
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
@@ -19,23 +14,15 @@ from sklearn.preprocessing import StandardScaler
 import cobic
 from benchmarks.accuracy.data import Data, Fold
 from benchmarks.accuracy.protocol import ALL, CHOSEN, INNER_FOLDS, LEAST, SIZES, Answer, Fit, Method, Size, by_size
+from benchmarks.timing import processor_time
 from cobic.certified.margins import largest_margin
-from cobic.search import budget
+from cobic.search.budget import Budget
 
 FIT_SECONDS = 1.0  # the first fractional panel takes up to 0.8 s (Gravier, 200 features)
 EVEN_SECONDS = 0.5
 TARGET_GAP = 0.05
 MANY = 1000  # comparisons of samples with other classes: with more, a fit has as much more time
 FRACTIONS = (0.0, 0.1, 0.25)  # of the largest feasible margin of the training part, for the largest selection
-
-
-@contextmanager
-def processor_time() -> Iterator[None]:
-    """Let every limit of seconds be one of the processor's."""
-    with ExitStack() as stack:
-        stack.enter_context(patch.object(budget, "time", SimpleNamespace(time=time.process_time)))
-        stack.enter_context(patch.dict(budget.Budget.__init__.__kwdefaults__, clock=time.process_time))
-        yield
 
 
 def fitted(fold: Fold, size: int, *, even: bool = False, values: str = "log", **choices: Any) -> Answer | None:
@@ -86,7 +73,7 @@ def _many_features(data: Data) -> bool:
 def _largest(fold: Fold, sizes: Any) -> dict[Size, Answer]:  # noqa: ARG001
     """The largest consistent selection, with the margin that cross-validation inside the training part suggests."""
     problem = cobic.Problem(fold.X, fold.y)
-    largest = max(largest_margin(problem, "alpha", budget.Budget(2.0, None, problem.n_selectable)).found, 0.0)
+    largest = max(largest_margin(problem, "alpha", Budget(2.0, None, problem.n_selectable)).found, 0.0)
     alphas = [fraction * largest for fraction in FRACTIONS]
     options = {"max_programs": 200}
     path = cobic.path(problem, alphas=alphas, cv=INNER_FOLDS, time_limit=FIT_SECONDS, n_jobs=1, method_options=options)
