@@ -171,7 +171,8 @@ class Effort:
     panel_window_part: int = 200  # one feature in so many: few are chosen, those with the best scores
     panel_heats: tuple[float, ...] = (0.3, 0.1, 0.05, 0.03)  # typical effects, at which exchanges are judged in turn
     panel_kick: int = 4  # exchanges at random before the next climb; with two or eight of them less is found
-    panel_kicks: int = 50  # climbs in vain before exchanges are given up for a while
+    panel_kicks: int = 50  # climbs in vain, one after the other, before exchanges are given up for a while
+    panel_first_kicks: int = 8  # the same for a panel that is new: small problems are solved by then
     panel_most: int = 500  # of the best exchanges of which pairs are judged
     panel_fewest: int = 16  # the same where comparisons are many
     panel_pair_cells: int = 1 << 20  # of these and comparisons: a millisecond

@@ -241,14 +241,16 @@ class PanelSearch:
         """How many features of each class exchanges try, beside those of the panel."""
         return min(_SWAPPED, _SWAPPED_CELLS // (self._problem.n_samples * self._problem.n_classes))
 
-    def _improve(self, arena: Arena, swaps: PanelSwaps, chosen: Bools, *, kicks: bool = False) -> None:
+    def _improve(self, arena: Arena, swaps: PanelSwaps, chosen: Bools, *, kicks: int = 0) -> None:
         """Offer what exchanges make of a panel; if it is the best so far, or so asked, go on from places near it."""
         chosen, value = swaps.climb(chosen)
-        vain = 0 if kicks or value > self.incumbent.tail_margin else self._effort.panel_kicks
+        if value > self.incumbent.tail_margin:
+            kicks = max(kicks, self._effort.panel_first_kicks)
+        vain = 0
         while True:
             if value > self.incumbent.tail_margin:
                 self._offer(arena.fixed_in, arena.features[swaps.places[chosen]])
-            if vain >= self._effort.panel_kicks or self._close_enough or self._budget.exhausted():
+            if vain >= kicks or self._close_enough or self._budget.exhausted():
                 return
             found, now = swaps.climb(swaps.elsewhere(chosen, self._rng))
             vain = 0 if now > value else vain + 1
@@ -322,7 +324,8 @@ class PanelSearch:
         if self._n_nodes % _DIVES == 1:
             for deeper, decided in dive(arena, relaxed, values, self.incumbent.level):
                 self._round_node(arena, deeper.x, relaxed.bound, decided)
-            self._round_node(arena, relaxed.x, relaxed.bound, values, kicks=True)
+            if self._n_nodes > 1:
+                self._round_node(arena, relaxed.x, relaxed.bound, values, kicks=self._effort.panel_kicks)
         if case.bound <= self.incumbent.level:
             self._push(case)
             return
@@ -378,7 +381,7 @@ class PanelSearch:
                 return True
         return False
 
-    def _round_node(self, arena: Arena, x: Floats, bound: NodeBound, values: Values, *, kicks: bool = False) -> None:
+    def _round_node(self, arena: Arena, x: Floats, bound: NodeBound, values: Values, *, kicks: int = 0) -> None:
         """Round a fractional panel; exchanges follow where it is promising, and now and then."""
         chosen = rounded(arena, x, values)
         if chosen is None:
