@@ -15,6 +15,7 @@ from cobic.errors import InputError, ModelError
 EXIT_INPUT = 2  # something that was given is wrong, as argparse has it, too
 EXIT_INFEASIBLE = 3  # there is no consistent selection
 EXIT_DOES_NOT_CHECK = 4  # a certificate or a model does not hold
+EXIT_NOTHING_FOUND = 5  # none was found, and nothing is proven about that
 EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as in shells
 
 # What each command is for; its module, of the same name, is loaded when it is asked for. The docstring of the module is
