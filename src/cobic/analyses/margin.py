@@ -76,7 +76,9 @@ def feasible_words(problem: Problem, time_limit: float | None = _SECONDS) -> str
         value = rounded_down(largest.found, _DIGITS)
         at = at_margin(hard, kind, value) if value >= LEAST[kind] else None
         if at is not None and value > LEAST[kind] and at.is_consistent(largest.support):
-            return f"{kind} = {value:.{_DIGITS}g} is feasible ({int(largest.support.sum())} features are known to bear it)"
+            return (
+                f"{kind} = {value:.{_DIGITS}g} is feasible ({int(largest.support.sum())} features are known to bear it)"
+            )
     return ""
 
 
@@ -91,7 +93,9 @@ def _largest(problem: Problem, kind: Kind, seconds: float | None) -> LargestMarg
 def _cross_validated(problem: Problem, seconds: float | None, seed: int) -> ChosenMargin:
     folds = min(_FOLDS, int(problem.class_sizes.min()))
     if folds < 2 or not problem.feature_class_sizes.all():
-        message = 'alpha is "auto", which takes at least two samples of each class and a feature for each: give a number'
+        message = (
+            'alpha is "auto", which takes at least two samples of each class and a feature for each: give a number'
+        )
         raise InputError(message)
     limit = None if seconds is None else seconds / (_MARGINS * (folds + 2))  # of the fits, some are made twice
     return cross_validated(problem, n_margins=_MARGINS, cv=folds, time_limit=limit, random_state=seed)

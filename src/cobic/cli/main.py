@@ -23,6 +23,7 @@ EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as in shells
 COMMANDS = {
     "demo": "see it work on built-in data",
     "inspect": "show what is understood of a file, and the command to run next",
+    "split": "hold samples out: a table in two parts, to learn from and to try on",
     "select": "select features from a table",
     "panel": "choose a given number of features that separate the classes best",
     "frontier": "panels of several sizes: margin, proof, error, which size to choose",

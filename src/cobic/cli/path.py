@@ -34,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_rule_arguments(parser)
     common.add_method_arguments(parser, time_limit=10.0)
     common.add_parallel_arguments(parser, "folds")
-    output = common.add_answer_arguments(parser, "path.csv, ranking.csv, path.json, path.svg; of the chosen margin what select writes")
+    output = common.add_answer_arguments(
+        parser, "path.csv, ranking.csv, path.json, path.svg; of the chosen margin what select writes"
+    )
     output.add_argument(
         "--top", type=int, metavar="N", help="list the N features that survive the largest margins (see also panel)"
     )
@@ -97,4 +99,3 @@ def _tell_of_panels(arguments: argparse.Namespace, curve: Curve) -> None:
             "about it, says the frontier:"
         )
         print(f"  {common.about_the_same(arguments, 'frontier')}")
-
