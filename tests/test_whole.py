@@ -64,6 +64,7 @@ def judge_of(folder, wholes, again, ends):
     return judge
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("before", ["nothing", "another answer"])
 def test_a_folder_of_answers_is_the_old_one_or_the_new_one(quick_place, answers, before):
     folder, (old, new), ends = quick_place / "answer", answers, set()
@@ -83,6 +84,7 @@ def test_a_folder_of_answers_is_the_old_one_or_the_new_one(quick_place, answers,
     assert ends == {DONE, REFUSED, INTERRUPTED, KILLED}
 
 
+@pytest.mark.disk
 def test_who_reads_first_ends_what_a_killed_run_began(quick_place, answers):
     folder, (old, new) = quick_place / "answer", answers
     found = set()
@@ -226,6 +228,7 @@ def run_of(parameters):
     }
 
 
+@pytest.mark.disk
 def test_steps_are_there_or_not_and_hinder_nobody(quick_place):
     folder = quick_place / "steps"
 
@@ -245,6 +248,7 @@ def test_steps_are_there_or_not_and_hinder_nobody(quick_place):
     assert matrix(lambda: shutil.rmtree(folder, ignore_errors=True), work, judge) > 100
 
 
+@pytest.mark.disk
 def test_a_run_begun_anew_is_never_taken_for_something_else(quick_place):
     folder = quick_place / "steps"
 
