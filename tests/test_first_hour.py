@@ -111,7 +111,7 @@ def test_a_first_line_of_data_is_asked_about(tmp_path, ending, capsys):
     lines = [f"{'ab'[row % 2]}{ending},{','.join(f'{value:.2f}' for value in rng.normal(size=9))}" for row in range(8)]
     file = tmp_path / "table.csv"
     file.write_text("\n".join(lines) + "\n")
-    with pytest.raises(cobic.InputError, match="line 1 looks like data.*--header-row 0"):
+    with pytest.raises(cobic.InputError, match=r"line 1 looks like data.*--header-row 0"):
         cobic.read(file, labels_from_names="^[ab]")
     assert cobic.read(file, header_row=0).X.shape == (8, 9)
     code, out, _ = out_of(capsys, "inspect", file)
@@ -164,7 +164,7 @@ def test_new_samples_without_names_are_matched_by_place_or_refused(tmp_path, cap
 
 
 def test_a_part_is_held_out(table, data, tmp_path, capsys):
-    code, out, _ = out_of(capsys, "split", table, "--labels", "class", "--test", "0.25", "--out", tmp_path / "parts")
+    code, _, _ = out_of(capsys, "split", table, "--labels", "class", "--test", "0.25", "--out", tmp_path / "parts")
     assert code == 0
     train, test = (cobic.read(tmp_path / "parts" / f"{name}.csv", "class") for name in ("train", "test"))
     assert not {*train.sample_names} & {*test.sample_names}

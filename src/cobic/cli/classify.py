@@ -86,8 +86,8 @@ def _matched(model: Model, data: Dataset) -> Dataset:
 def _matched_by_place(names: tuple[str, ...], data: Dataset) -> Dataset:
     """The same features by their places, where the model's have no names; that is told."""
     message = (
-        f"{data.source} has {len(data.feature_names)} features and the model {len(names)}, which have numbers for names: "
-        "they can only be told by their places; give the same columns in the same order"
+        f"{data.source} has {len(data.feature_names)} features and the model {len(names)}, which have numbers for "
+        "names: they can only be told by their places; give the same columns in the same order"
     )
     require(len(data.feature_names) == len(names), message)
     told = f"{data.feature_names[0]!r} is taken for the model's {names[0]!r}, and so on"

@@ -80,7 +80,7 @@ def overview(reading: Reading) -> Overview:
 
 
 def next_commands(found: Overview) -> tuple[str, ...]:
-    """The commands to run next: a selection; or a panel of a part of the samples, by which the others are classified."""
+    """The commands to run next: a selection; or a panel of some samples, by which the others are classified."""
     labels = found.labels or ("--labels-file", _UNKNOWN)
     data = [str(found.reading.path), *labels, *found.reading.layout]
     transform = shlex.split(found.advice.partition("consider ")[2])
