@@ -61,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
                 print(common.describe(problem, result), flush=True)
             written = _write(arguments, story, watch)
     if not arguments.json:
-        print(_what_to_try(arguments, problem, result) or _where(arguments, written))
+        print(end=_what_to_try(arguments, problem, result))
+        print(_where(arguments, written))
     return common.exit_code(result)
 
 
@@ -86,7 +87,8 @@ def _problem(arguments: argparse.Namespace, data: Dataset, options: dict[str, An
 
 def _what_to_try(arguments: argparse.Namespace, problem: Problem, result: Result) -> str:
     """What to do where there is nothing; empty where there is something, or it was stopped by hand."""
-    if result.status not in (Status.INFEASIBLE, Status.UNKNOWN) or result.stopped_by == "interrupt":
+    found = result.status not in (Status.INFEASIBLE, Status.UNKNOWN)
+    if found or result.stopped_by == "interrupt" or not problem.feature_class_sizes.all():
         return ""
     from cobic.analyses.margin import feasible_words
 
@@ -100,7 +102,7 @@ def _what_to_try(arguments: argparse.Namespace, problem: Problem, result: Result
     elif result.stopped_by == "time limit":
         cures.append((f"--time-limit {4 * arguments.time_limit:g}", "more time"))
     cures.append((common.about_the_same(arguments, "panel", "--size", "20"), "a panel, which always exists"))
-    return "\n".join(["Try one of these:", *(f"  {cure}   # {what}" for cure, what in cures)])
+    return "".join(f"{line}\n" for line in ["Try one of these:", *(f"  {cure}   # {what}" for cure, what in cures)])
 
 
 def _side_by_side(arguments: argparse.Namespace) -> dict[str, Any]:
