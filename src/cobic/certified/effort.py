@@ -63,6 +63,7 @@ class Effort:
     worth_another: float = 0.1  # of a margin: by so much the next counts must promise to be better
 
     # Selections.
+    vain_time: float = 0.5  # of the time limit: without a selection by then, one of far fewer features is looked for
     descents: tuple[int, ...] = (1, 5, 25, 125)  # features below the bound, where the first selection is looked for
     vain_roundings: int = 2  # on the way to the bound, which may take long; then selections wait
     repair_moves: int = 60  # of features after rounding
