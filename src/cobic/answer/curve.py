@@ -13,6 +13,7 @@ from cobic.answer.effects import effect_table
 from cobic.answer.tables import feature_table
 from cobic.checks import require
 from cobic.errors import InputError, ModelError
+from cobic.io.files import settle
 from cobic.matrix import Floats
 from cobic.problem import Problem
 
@@ -76,6 +77,7 @@ class Curve:
     @classmethod
     def read(cls, folder: Path, problem: Problem) -> Self:
         """Read back what ``cobic path --out`` wrote about the same data."""
+        settle(folder)
         try:
             document = json.loads((folder / "path.json").read_text(encoding="utf-8"))
             table = pd.read_csv(folder / "path.csv", float_precision="round_trip")
