@@ -84,7 +84,8 @@ class PanelSearch:
     def bound(self) -> float:
         """No panel has a larger tail margin."""
         best_open = -self._heap[0][0] if self._heap else -np.inf
-        return max(best_open, self._at_work, self._settled, self.incumbent.level)  # features were decided at that level
+        decided = self.incumbent.level  # features were decided at that level
+        return float(max(best_open, self._at_work, self._settled, decided))
 
     @property
     def _close_enough(self) -> bool:
