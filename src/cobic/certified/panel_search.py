@@ -194,9 +194,12 @@ class PanelSearch:
     def _looked(self, looks: PanelLooks, counts: Integers) -> PanelRoot | None:
         """The same by looks at the data, some at a time, each time with a rounded panel."""
         looks.start_from(self._nearest_multipliers())
-        root, more = None, True
+        root, more, vain = None, True, 0
         while more and (found := looks.at(counts)) is not None:
-            root, more = found
+            before, (root, more) = np.inf if root is None else root.value, found
+            gained = before - root.value > self._effort.panel_close * abs(root.value)
+            vain = 0 if gained else vain + 1
+            more = more and vain < self._effort.panel_vain_looks
             if self._is_given:
                 self._at_work = min(self._at_work, root.value)
                 self._budget.report(objective_bound=max(root.value, self.incumbent.level))
