@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from cobic.analyses.markers import find_markers
 from cobic.analyses.path import survival
-from cobic.answer.effects import ClassEffects
+from cobic.answer.effects import ClassEffects, adjusted
 from cobic.checks import require, require_whole
 from cobic.errors import InputError
 from cobic.estimator import ConsistentBiclustering
@@ -271,7 +271,7 @@ def markers(
     found = find_markers(X, of.codes.astype(np.intp), len(groups), n)
     if not np.isfinite(found.comparison.means).all():
         _require_finite(X, cells, adata.obs_names, genes)
-    _, p, p_adjusted = found.comparison.t_tests()
+    _, p = found.comparison.t_tests()
     base = adata.uns.get("log1p", {}).get("base")
     fields = {
         "names": genes.to_numpy(dtype=object)[found.features],
@@ -280,7 +280,7 @@ def markers(
         "read_back": found.read_back,
         "logfoldchanges": found.of(_log_fold_changes(found.comparison, base)),
         "pvals": found.of(p),
-        "pvals_adj": found.of(p_adjusted),
+        "pvals_adj": found.of(np.stack([adjusted(row) for row in p])),
     }
     params = {"groupby": groupby, "reference": "rest", "method": "cobic", "use_raw": bool(raw), "layer": layer, "n": n}
     ranked = {

@@ -3,10 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from cobic.matrix import Bools, Floats, Integers, Matrix
+from cobic.problem import Problem
 
+_SORTED_AT_ONCE = 1 << 20  # numbers: 8 MB
+_MOST_SORTED = 1 << 26  # numbers: more take tens of seconds, and their areas under the curve are left out
 _ROUNDING = 1e-12  # of a feature's mean square: a spread below it is rounding, the feature constant
 
 
@@ -25,14 +29,19 @@ class ClassEffects:
     spread: Floats  # standard deviation of each feature over all samples, (m,); 0 where it is constant
 
     @classmethod
-    def of(cls, matrix: Matrix, labels: Integers, n_classes: int) -> "ClassEffects":
-        """Those of a matrix, by two looks at its numbers."""
+    def of(cls, matrix: Matrix, labels: Integers, n_classes: int, means: Floats | None = None) -> "ClassEffects":
+        """Those of a matrix, by one look at its numbers, and another where class means (k, m) are not known."""
+        with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest ones little can be told
+            return cls._of(matrix, labels, n_classes, means)
+
+    @classmethod
+    def _of(cls, matrix: Matrix, labels: Integers, n_classes: int, means: Floats | None) -> "ClassEffects":
         n_samples = labels.size
         member = np.zeros((n_samples, n_classes))
         member[np.arange(n_samples), labels] = 1.0
         sizes = np.bincount(labels, minlength=n_classes)
         of, others = sizes[:, None], n_samples - sizes[:, None]
-        means = matrix.transposed_products(member).T / of
+        means = matrix.transposed_products(member).T / of if means is None else means
         squares = np.zeros_like(means)
         for block, rows in matrix.row_blocks():
             squares += member[block].T @ np.square(rows - means[labels[block]])
@@ -50,22 +59,57 @@ class ClassEffects:
         """Mean of the class minus mean of the rest."""
         return self.means - self.rest_means
 
-    def t_tests(self) -> tuple[Floats, Floats, Floats]:
-        """Welch's t, its two-sided p, and p adjusted over the features of a row by Benjamini and Hochberg.
+    def t_tests(self) -> tuple[Floats, Floats]:
+        """Welch's t and its two-sided p.
 
-        NaN where there is no spread to compare with: a class of one sample, or a constant feature; these count as 1.
+        NaN where there is no spread to compare with: a class of one sample, or a constant feature.
         """
         of = self.sizes[:, None]
         others = self.sizes.sum() - of
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(all="ignore"):
             stds = np.sqrt(self.squares / (of - 1)), np.sqrt(self.rest_squares / (others - 1))
             t, p = stats.ttest_ind_from_stats(
                 self.means, stds[0], of, self.rest_means, stds[1], others, equal_var=False
             )
         known = (self.spread > 0) & np.isfinite(p)
-        p_adjusted = stats.false_discovery_control(np.where(known, p, 1.0), axis=1)
-        t, p, p_adjusted = (np.where(known, each, np.nan) for each in (t, p, p_adjusted))
-        return t, p, p_adjusted
+        t, p = (np.where(known, each, np.nan) for each in (t, p))
+        return t, p
+
+
+def effect_table(problem: Problem) -> pd.DataFrame:
+    """Each feature's class against all other samples: what describes a feature, and took no part in a selection.
+
+    The difference of means (under log2 it is the logarithm of the fold change), the area under the ROC curve, Welch's
+    t, its p, and p adjusted over all features by Benjamini and Hochberg; NaN for features in no class.
+    """
+    effects = ClassEffects.of(problem.matrix, problem.labels, problem.n_classes, problem.class_means)
+    t, p = effects.t_tests()
+    of, every = problem.feature_classes, np.arange(problem.n_features)
+    own = {"difference": effects.differences, "AUC": np.full_like(t, np.nan), "t": t, "p": p}
+    if t.shape[1] * problem.n_samples <= _MOST_SORTED:
+        _fill_areas(problem, own["AUC"])
+    table = pd.DataFrame({name: np.where(of >= 0, each[of, every], np.nan) for name, each in own.items()})
+    table["adjusted p"] = adjusted(table["p"].to_numpy())
+    log2 = problem.transformation is not None and problem.transformation.name == "log2"
+    return table.rename(columns={"difference": "log2 fold change"}) if log2 else table
+
+
+def adjusted(p: Floats) -> Floats:
+    """P values (m,) adjusted by Benjamini and Hochberg over those that are known."""
+    known, result = np.isfinite(p), np.full(p.size, np.nan)
+    if known.any():
+        result[known] = stats.false_discovery_control(p[known])
+    return result
+
+
+def _fill_areas(problem: Problem, found: Floats) -> None:
+    """Areas of each feature in the row of its class."""
+    step = max(1, _SORTED_AT_ONCE // problem.n_samples)
+    for cls in range(problem.n_classes):
+        members = np.flatnonzero(problem.feature_classes == cls)
+        for start in range(0, members.size, step):
+            part = members[start : start + step]
+            found[cls, part] = areas(problem.matrix.columns(part), problem.labels == cls)
 
 
 def areas(columns: Floats, inside: Bools) -> Floats:

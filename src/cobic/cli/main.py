@@ -16,6 +16,7 @@ from cobic.errors import InputError, ModelError
 EXIT_INPUT = 2  # something that was given is wrong, as argparse has it, too
 EXIT_INFEASIBLE = 3  # there is no consistent selection
 EXIT_DOES_NOT_CHECK = 4  # a certificate or a model does not hold
+EXIT_NOTHING_FOUND = 5  # none was found, and nothing is proven about that
 EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as in shells
 
 _STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # control characters, also of direction
@@ -25,6 +26,7 @@ _STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # con
 COMMANDS = {
     "demo": "see it work on built-in data",
     "inspect": "show what is understood of a file, and the command to run next",
+    "split": "hold samples out: a table in two parts, to learn from and to try on",
     "select": "select features from a table",
     "panel": "choose a given number of features that separate the classes best",
     "frontier": "panels of several sizes: margin, proof, error, which size to choose",
