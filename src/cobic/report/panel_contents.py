@@ -88,7 +88,7 @@ def _features(story: PanelStory, page: Page) -> None:
     words = "The features to measure. Each belongs to the class in which its mean is largest; the lead is by how much."
     if is_fold(problem):
         more |= {"fold": packed(np.exp2(leads), "<f8")}
-        more["more"] += [("fold change", "fold", 90)]
+        more["more"] += [("fold change", "fold", 100)]
         words += " Means are logarithms to base 2, so the fold change is 2 to the power of the lead."
     page.words["features_words"] = words
     effects = effect_table(problem).iloc[:, 1:]  # beside the lead, a difference says little
