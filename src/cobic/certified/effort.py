@@ -122,6 +122,12 @@ class Effort:
     program_cells: int = 1 << 21  # up to here a dozen programs take less time than the bundle method does
     program_rows: int = 1500  # comparisons: with more the simplex method is slower than the bundle method
 
+    # Samples of features around the thresholds.
+    samples: int = 20  # at some counts, drawn one after the other; it takes about five
+    sampled: int = 3000  # features: about as many near the thresholds as stand for others further away
+    sampling: float = 1.5  # of the time of a look at everything is what a program over a sample may take, about
+    sample_rows: int = 400  # comparisons in a program: its steps take time with the cube of them
+
     # The bundle method.
     looks: int = 300  # at one box: what has not come down by then will not
     close_value: float = 1e-3  # of the value: close enough

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from cobic.certified.certificate import make_certificate
-from cobic.certified.coarse import Beginning
 from cobic.certified.effort import Effort
 from cobic.certified.search import CertifiedSearch
 from cobic.certified.soft import SoftSearch
@@ -88,13 +87,13 @@ def solve(
     if incumbent.offer(everything):
         certificate = make_certificate(problem, everything, problem.n_selectable, [], [])
         return Outcome(everything, problem.n_selectable, certificate=certificate)
-    beginning = None
+    amounts = None
     if start:
         best = _start_from(problem, budget, incumbent, start, effort.starting_moves)
-        beginning = Beginning(problem.counts(best & problem.selectable).astype(np.float64))
+        amounts = problem.counts(best & problem.selectable).astype(np.float64)
     standing = Standing(problem, budget, incumbent, max_programs, target_gap, effort)
     search = CertifiedSearch(problem, standing, rng)
-    search.run(beginning)
+    search.run(amounts)
     if incumbent.support is not None and not is_large(problem):
         incumbent.offer(raise_margin(problem, incumbent.support, budget))
     why, bound = _left_open_by(standing), standing.upper_bound
