@@ -126,6 +126,9 @@ class Effort:
     samples: int = 20  # at some counts, drawn one after the other; it takes about five
     sampled: int = 3000  # features: about as many near the thresholds as stand for others further away
     sampling: float = 1.5  # of the time of a look at everything is what a program over a sample may take, about
+    sample_progress: float = 0.1  # of the distance that is left: what brings less is too small a sample
+    sampled_rows: int = 2500  # comparisons: with more, the few that a program may hold do not tell
+    sample_part: float = 0.1  # of its value, up to which a program is solved: multipliers at the end say less elsewhere
     sample_rows: int = 400  # comparisons in a program: its steps take time with the cube of them
 
     # The bundle method.

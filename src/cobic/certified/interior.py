@@ -23,6 +23,7 @@ _STEPS = 100  # it takes twenty to fifty; rounding may keep it from an end
 _SHORT_OF_THE_EDGE = 0.995  # of the way to where a variable would be zero
 _AWAY = 0.1  # of the gap is how far from their edges rows, and multipliers, begin
 _STARTS = 3  # times that multipliers and margins are brought in line with each other before the first step
+_FINEST = 1e-13  # of the margins: two values come no closer in floating point
 _HALVINGS = 60  # to find a threshold, which takes about ten steps
 _EXACT = 1e-12  # of a count: the sum over the shares is no more exact
 
@@ -73,19 +74,27 @@ class Mixed:
     gap: float
 
 
-def solve(program: MixingProgram, near: Floats, accuracy: float) -> Mixed:
-    """Solve a program, from multipliers that are about right, until its two values differ by so much at most."""
-    with one_blas_thread():  # the matrices are small: threads would wait for each other
-        point = _first_point(program, near)
+def solve(program: MixingProgram, near: Floats, accuracy: float, part: float = 0.0) -> Mixed:
+    """Solve a program, from multipliers that are about right, until its two values differ by so much at most.
+
+    A part of its value may be enough: multipliers that are not at the end say more about other counts.
+    """
+    finest = _FINEST * max(1.0, float(np.abs(program.base).max()))
+    # The matrices are small: threads would wait for each other. What is lost next to the edges is seen in the gap.
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        point = _first_point(program, near, finest)
+        gap = point.gap
         for _ in range(_STEPS):
-            gap = point.gap
-            if gap <= accuracy:
+            if gap <= max(accuracy, finest, part * abs(point.worst)):
                 break
             try:
-                point = _advanced(program, point, gap)
+                following = _advanced(program, point, gap)
             except (np.linalg.LinAlgError, ValueError):
                 break  # what it has is as good as it gets
-    return Mixed(point.multipliers, point.shares, point.gap)
+            if not np.isfinite(following.gap):
+                break
+            point, gap = following, following.gap
+    return Mixed(point.multipliers, point.shares, gap)
 
 
 @dataclass(eq=False)
@@ -134,11 +143,12 @@ class _Point:
         return primal, dual
 
 
-def _first_point(program: MixingProgram, near: Floats) -> _Point:
+def _first_point(program: MixingProgram, near: Floats, finest: float) -> _Point:
     """Shares that add up to the counts, and partners, all about as far from zero as the multipliers are from right."""
     multipliers = np.maximum(near, 0.0)
     multipliers = multipliers / multipliers.sum() if multipliers.any() else np.full(near.size, 1.0 / near.size)
     thresholds, mean = _cut_offs(program, program.scores(multipliers))
+    mean = max(mean, finest)
     for start in range(_STARTS):
         shares, below, thresholds = _central(program, program.scores(multipliers), thresholds, mean)
         margins = program.base + program.sums(shares)
@@ -160,7 +170,7 @@ def _cut_offs(program: MixingProgram, scores: Floats) -> tuple[Floats, float]:
             taken = int(np.searchsorted(np.cumsum(program.most[part][order]), program.wanted[cls]))
             thresholds[cls] = scores[part][order[min(taken, order.size - 1)]]
             distance += float(np.abs(scores[part] - thresholds[cls]).sum())
-    return thresholds, max(_AWAY * distance / max(scores.size, 1), float(np.finfo(np.float64).tiny))
+    return thresholds, _AWAY * distance / max(scores.size, 1)
 
 
 def _central(program: MixingProgram, scores: Floats, near: Floats, mean: float) -> tuple[Floats, Floats, Floats]:

@@ -25,10 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cobic.certified.bounds import Cut
+from cobic.certified.bundle import Bundle
 from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.interior import MixingProgram, solve
 from cobic.certified.looks import Everything, Look, Window
 from cobic.certified.relaxed import Mixture, Relaxed, whole_numbers
+from cobic.certified.tails import TailPieces
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 from cobic.search.budget import Budget
@@ -62,6 +64,8 @@ class Relaxation:
         self._window = Window(problem, None, problem.n_features, effort) if self.is_small else None
         self._seen: Look | None = None
         self._multipliers: Integers | None = None
+        many = problem.comparisons.other.size > effort.sampled_rows
+        self._bundle = Bundle(problem, budget, effort, TailPieces(problem, effort)) if many else None
 
     @property
     def is_small(self) -> bool:
@@ -98,50 +102,70 @@ class Relaxation:
         """Find the sign of the largest worst margin at some counts, or its value; None if the budget ran out."""
         if self.budget.exhausted():
             return None
-        whole, size = self.whole_multipliers, self._sample_size()
+        if self._bundle is not None:
+            return self._by_bundle(self._bundle, counts, closely=closely)
+        whole = self.whole_multipliers
+        size, largest = self._sizes_of_samples()
         best, found = self._look(whole, counts), None
-        look, after = best, 0
-        for _ in range(self.effort.samples):
+        after, effort = 0, self.effort
+        for _ in range(effort.samples):
             sample = _Sample(self, best, counts, size)
-            accuracy = _CLOSE * self._close_enough(best)
-            whole, mixture = sample.solve(accuracy, None if found is None else found.margins)
+            accuracy = _CLOSE * self._close_enough(best.value, best.effect)
+            part = 0.0 if closely else effort.sample_part
+            whole, mixture = sample.solve(accuracy, part, None if found is None else found.margins)
             if mixture is not None and (found is None or mixture.worst > found.worst):
                 found = mixture
-            if self._is_enough(best, found, after, closely=closely) or self.budget.exhausted():
+            model = -np.inf if found is None else found.worst
+            if self._is_enough(best.value, best.effect, model, after, closely=closely) or self.budget.exhausted():
                 break
             look = self._look(whole, counts)
             after += look.value < 0
-            if look.value >= best.value:
-                size *= 2  # it could not tell
+            slow = look.value > best.value - effort.sample_progress * (best.value - model)
+            size = 2 * size if slow else max(size, min(2 * size, largest))
             best = look if look.value < best.value else best
-            if self._is_enough(best, found, after, closely=closely):
+            if self._is_enough(best.value, best.effect, model, after, closely=closely):
                 break
         self._multipliers = best.whole
         if self._window is None or not self._window.holds(counts):
             self._window, self._seen = None, best
         return self._relaxed(best, found, counts)
 
+    def _by_bundle(self, bundle: Bundle, counts: Integers, *, closely: bool) -> Relaxed | None:
+        """The same where comparisons are too many for a program."""
+        after = 0
+
+        def enough(value: float, model: float, effect: float) -> bool:
+            nonlocal after
+            after += value < 0
+            return self._is_enough(value, effect, model, after, closely=closely)
+
+        if self._multipliers is not None:
+            bundle.start_from(self._multipliers)
+        relaxed = bundle.minimise(counts, counts, enough)
+        if relaxed is not None:
+            self._multipliers = relaxed.cut.multipliers
+        return relaxed
+
     def _look(self, whole: Integers, counts: Integers) -> Look:
         self.budget.lps += 1
         return self._everything.look(whole, counts, counts)
 
-    def _sample_size(self) -> int:
-        """Features in a program: it may take about as long as a look at everything."""
+    def _sizes_of_samples(self) -> tuple[int, int]:
+        """Features in a program, at first and as a rule at most: it may take about as long as a look at everything."""
         problem, effort = self.problem, self.effort
         rows = min(problem.comparisons.other.size, effort.sample_rows)
-        size = max(effort.sampled, int(effort.sampling * problem.n_features * problem.n_samples / rows**2))
-        return min(size, max(effort.gathered_cells // problem.n_samples, effort.sampled // 10))
+        least = min(effort.sampled, max(effort.gathered_cells // problem.n_samples, effort.sampled // 10))
+        return least, max(least, int(effort.sampling * problem.n_features * problem.n_samples / rows**2))
 
-    def _close_enough(self, best: Look) -> float:
-        """How closely a relaxation's value need be known."""
+    def _close_enough(self, value: float, effect: float) -> float:
+        """How closely a relaxation's value need be known, where a feature does so much to it."""
         features = max(self.effort.part_of_a_feature, self.closeness * self.problem.n_features)
-        return max(self.effort.close_value * abs(best.value), features * best.effect)
+        return max(self.effort.close_value * abs(value), features * effect)
 
-    def _is_enough(self, best: Look, found: _Best | None, after: int, *, closely: bool) -> bool:
+    def _is_enough(self, value: float, effect: float, model: float, after: int, *, closely: bool) -> bool:
         """Whether what is known is close enough: after so many looks since the counts were excluded."""
-        effort, value = self.effort, best.value
-        model = -np.inf if found is None else found.worst
-        self.is_close = value - model <= self._close_enough(best)
+        effort = self.effort
+        self.is_close = value - model <= self._close_enough(value, effect)
         if self.is_close:
             return True
         if value < 0:  # multipliers far from the best ones exclude little more than these counts
@@ -207,7 +231,7 @@ class _Sample:
         picked = picked[np.argsort(scores[picked], kind="stable")]
         return _Drawn(members[picked], 1.0 / chance[picked], selected[picked])
 
-    def solve(self, accuracy: float, margins: Floats | None) -> tuple[Integers, _Best | None]:
+    def solve(self, accuracy: float, part: float, margins: Floats | None) -> tuple[Integers, _Best | None]:
         """The best multipliers of the program, and its mixture if that is one of all features."""
         problem, look, counts = self._problem, self._look, self._counts
         shape, scale = problem.comparisons.other.shape, float(np.median(problem.row_scale()))
@@ -218,7 +242,7 @@ class _Sample:
         near = look.whole.ravel() / max(float(look.whole.sum()), 1.0)
         rows = self._rows_that_matter(near, margins)
         program = self._program(rows, problem.comparisons.margins(sums / counts).ravel()[rows] * unit, unit)
-        solved = solve(program, near[rows], accuracy * unit)
+        solved = solve(program, near[rows], accuracy * unit, part)
         multipliers = np.zeros(near.size)
         multipliers[rows] = solved.multipliers
         return whole_numbers(multipliers.reshape(shape))[0], self._mixture(solved.shares)
@@ -283,8 +307,9 @@ def _chances(nearness: Floats, wanted: float) -> Floats:
 def _levels(scores: Floats) -> NDArray[np.uint16]:
     """Scores as small whole numbers, which are quickly sorted."""
     lowest = float(scores.min())
-    width = max(float(scores.max()) - lowest, float(np.finfo(np.float64).tiny))
-    levels: NDArray[np.uint16] = ((scores - lowest) * (np.iinfo(np.uint16).max / width)).astype(np.uint16)
+    width = float(scores.max()) - lowest
+    height = np.divide(scores - lowest, width, out=np.zeros_like(scores), where=width > 0)
+    levels: NDArray[np.uint16] = (height * np.iinfo(np.uint16).max).astype(np.uint16)
     return levels
 
 
