@@ -24,6 +24,7 @@ from benchmarks import (
     exactness,
     few_features,
     label_errors,
+    markers,
     memory,
     panel_exactness,
     panels,
@@ -39,7 +40,7 @@ from benchmarks import (
 
 Rows = list[dict[str, Any]]
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("cobic", "numpy", "scipy", "highspy", "scikit-learn", "pyscipopt", "boruta", "mrmr-selection")
+PACKAGES = ("cobic", "numpy", "scipy", "highspy", "scikit-learn", "pyscipopt", "boruta", "mrmr-selection", "scanpy")
 SEED = 0
 BY_NAME_ONLY = (
     "accuracy",
@@ -50,6 +51,7 @@ BY_NAME_ONLY = (
     "on-disk",
     "panels",
     "large-panels",
+    "marker-choices",
 )  # each takes as long as several of the others
 
 
@@ -98,6 +100,8 @@ SUITES = {
     "accuracy": Suite(accuracy.run, accuracy.table, keeps=True),
     "panels": Suite(panels.run, panels.table),
     "large-panels": Suite(panels.run_large),
+    "markers": Suite(markers.run),
+    "marker-choices": Suite(markers.run_choices),
 }
 
 

@@ -15,6 +15,7 @@ from cobic.errors import InputError, ModelError
 EXIT_INPUT = 2  # something that was given is wrong, as argparse has it, too
 EXIT_INFEASIBLE = 3  # there is no consistent selection
 EXIT_DOES_NOT_CHECK = 4  # a certificate or a model does not hold
+EXIT_NOTHING_FOUND = 5  # none was found, and nothing is proven about that
 EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as in shells
 
 # What each command is for; its module, of the same name, is loaded when it is asked for. The docstring of the module is
@@ -22,6 +23,7 @@ EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as in shells
 COMMANDS = {
     "demo": "see it work on built-in data",
     "inspect": "show what is understood of a file, and the command to run next",
+    "split": "hold samples out: a table in two parts, to learn from and to try on",
     "select": "select features from a table",
     "panel": "choose a given number of features that separate the classes best",
     "frontier": "panels of several sizes: margin, proof, error, which size to choose",

@@ -13,6 +13,7 @@ from cobic.checker import FORMAT, verify
 from cobic.cli import common
 from cobic.cli.main import EXIT_DOES_NOT_CHECK
 from cobic.errors import InputError
+from cobic.io.files import settle
 from cobic.io.source import readable
 from cobic.problem import PanelProblem
 from cobic.problem.identity import problem_arguments
@@ -54,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    settle(path.parent)
     with readable(path):
         content = path.read_bytes()
     with suppress(ValueError, RecursionError):
