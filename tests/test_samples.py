@@ -238,3 +238,14 @@ def test_a_rounded_mixture_has_the_counts_and_keeps_what_is_whole(large):
         np.testing.assert_array_equal(large.counts(support), counts)
         assert support[x == 1].all()
         assert not support[x == 0].any()
+
+
+def test_with_very_many_comparisons_relaxations_come_from_pieces_and_dives_have_their_window():
+    data = cobic.datasets.make_large_expression(600, n_samples=300, n_classes=3, seed=2)
+    problem = cobic.Problem(data.X, data.y)
+    counts = problem.feature_class_sizes - 10
+    by_program = relaxation(problem).at(counts, closely=True)
+    engine = relaxation(problem, sampled_rows=100, complete_window_cells=0)
+    by_pieces = engine.at(counts, closely=True)
+    assert by_pieces.value == pytest.approx(by_program.value, rel=5e-3)
+    assert engine.window.holds(counts)

@@ -105,7 +105,7 @@ class Relaxation:
         if self._bundle is not None:
             return self._by_bundle(self._bundle, counts, closely=closely)
         whole = self.whole_multipliers
-        size, largest = self._sizes_of_samples()
+        size, usual, largest = self._sizes_of_samples()
         best, found = self._look(whole, counts), None
         after, effort = 0, self.effort
         for _ in range(effort.samples):
@@ -121,7 +121,7 @@ class Relaxation:
             look = self._look(whole, counts)
             after += look.value < 0
             slow = look.value > best.value - effort.sample_progress * (best.value - model)
-            size = 2 * size if slow else max(size, min(2 * size, largest))
+            size = min(2 * size, largest) if slow else max(size, min(2 * size, usual))
             best = look if look.value < best.value else best
             if self._is_enough(best.value, best.effect, model, after, closely=closely):
                 break
@@ -144,18 +144,21 @@ class Relaxation:
         relaxed = bundle.minimise(counts, counts, enough)
         if relaxed is not None:
             self._multipliers = relaxed.cut.multipliers
+            if not self.is_small:
+                self._window, self._seen = None, self._look(self._multipliers, counts)
         return relaxed
 
     def _look(self, whole: Integers, counts: Integers) -> Look:
         self.budget.lps += 1
         return self._everything.look(whole, counts, counts)
 
-    def _sizes_of_samples(self) -> tuple[int, int]:
-        """Features in a program, at first and as a rule at most: it may take about as long as a look at everything."""
+    def _sizes_of_samples(self) -> tuple[int, int, int]:
+        """Features in a program at first, usually (it may take about as long as a look at everything), and at most."""
         problem, effort = self.problem, self.effort
         rows = min(problem.comparisons.other.size, effort.sample_rows)
-        least = min(effort.sampled, max(effort.gathered_cells // problem.n_samples, effort.sampled // 10))
-        return least, max(least, int(effort.sampling * problem.n_features * problem.n_samples / rows**2))
+        most = max(effort.gathered_cells // problem.n_samples, effort.sampled // 10)
+        usual = int(effort.sampling * problem.n_features * problem.n_samples / rows**2)
+        return min(effort.sampled, most), min(max(effort.sampled, usual), most), most
 
     def _close_enough(self, value: float, effect: float) -> float:
         """How closely a relaxation's value need be known, where a feature does so much to it."""
