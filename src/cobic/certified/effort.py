@@ -128,7 +128,7 @@ class Effort:
     sample_progress: float = 0.1  # of the distance that is left: what brings less is too small a sample
     sample_part: float = 0.1  # of its value, up to which a program is solved: multipliers at the end say less elsewhere
     sample_rows: int = 400  # comparisons in a program: its steps take time with the cube of them
-    sampled_rows: int = 2500  # comparisons: with more, the few that a program may hold do not tell
+    sampled_rows: int = 1000  # comparisons: with more, the few that a program may hold do not tell
 
     # The bundle method: soft margins, panels, and where comparisons are many.
     looks: int = 300  # at one box: what has not come down by then will not
