@@ -16,6 +16,7 @@ from cobic.checker.stated import KEYS, OFFSET_KEYS
 from cobic.checker.values import require_transformed
 from cobic.matrix import Bools
 from cobic.problem import PanelProblem, Problem
+from cobic.problem.exact import signed_float
 from cobic.problem.identity import checksum, digest_of, problem_parameters
 
 FORMAT, VERSION = "cobic-certificate", 2
@@ -103,7 +104,7 @@ def _exactly(problem: Problem | PanelProblem, certificate: dict[str, Any]) -> Ve
     require(certificate["data"]["classes"] == classes, "the classes are not those of the certificate")
     n_selected = len(certificate["selected"]) or None
     bound, objective_bound = certificate["upper_bound"], float(certificate["objective_bound"])
-    return _proven(problem, n_selected, bound, None if value is None else float(value), objective_bound)
+    return _proven(problem, n_selected, bound, None if value is None else signed_float(value), objective_bound)
 
 
 def _proven(
@@ -256,10 +257,17 @@ def _checked_bound(problem: Problem, certificate: dict[str, Any], support: Bools
         require(support is None or problem.objective(support) <= objective_bound, "the selection exceeds the bound")
         if objective_bound < problem.n_selectable:
             Proof(problem, certificate).check_objective(objective_bound)
+        else:
+            _require_no_tree(certificate)
         return bound, objective_bound
     require(objective_bound == bound, '"objective_bound" is not "upper_bound"')
     if bound >= problem.n_selectable or not problem.feature_class_sizes.all():
+        _require_no_tree(certificate)
         return bound, objective_bound
     # A consistent selection has the required features and one of every class, so a smaller total needs no proof.
     Proof(problem, certificate).check(max(bound + 1, int(np.maximum(problem.required_sizes, 1).sum())))
     return bound, objective_bound
+
+
+def _require_no_tree(certificate: dict[str, Any]) -> None:
+    require(not certificate["tree"], "there is a tree where nothing is left to prove")

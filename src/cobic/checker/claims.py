@@ -6,7 +6,7 @@ from typing import Any
 
 from cobic.checker.stated import Stated, indices, need, number, vector
 
-FREE, IN, OUT = 0, 1, 2
+FREE, IN, OUT = range(3)
 Box = tuple[list[int], list[int]]  # least and largest counts
 
 

@@ -198,7 +198,10 @@ class Proof(Claims):
 
     def _leading(self, free: list[int]) -> list[int]:
         """Of free features, the best first, those that count: the best of each group."""
-        return list({self.group.get(i, -1 - i): i for i in reversed(free)}.values())[::-1] if self.group else free
+        first: dict[int, int] = {}
+        for i in free if self.group else []:
+            first.setdefault(self.group.get(i, -1 - i), i)
+        return list(first.values()) if self.group else free
 
     def _best(self, t: int, slope: Fraction) -> Fraction:
         """R15: Σ_r max (S + T) / n − σ n, less the charge."""
