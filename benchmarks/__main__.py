@@ -25,6 +25,7 @@ from benchmarks import (
     exactness,
     few_features,
     label_errors,
+    markers,
     memory,
     panel_exactness,
     panels,
@@ -40,7 +41,7 @@ from benchmarks import (
 
 Rows = list[dict[str, Any]]
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("cobic", "numpy", "scipy", "highspy", "scikit-learn", "pyscipopt", "boruta", "mrmr-selection")
+PACKAGES = ("cobic", "numpy", "scipy", "highspy", "scikit-learn", "pyscipopt", "boruta", "mrmr-selection", "scanpy")
 SEED = 0
 BY_NAME_ONLY = (
     "accuracy",
@@ -52,6 +53,7 @@ BY_NAME_ONLY = (
     "panels",
     "large-panels",
     "attack",
+    "marker-choices",
 )  # each takes as long as several of the others
 
 
@@ -104,6 +106,8 @@ SUITES = {
     "panels": Suite(panels.run, panels.table),
     "large-panels": Suite(panels.run_large),
     "attack": Suite(attack.run, timed=True),
+    "markers": Suite(markers.run),
+    "marker-choices": Suite(markers.run_choices),
 }
 
 

@@ -11,6 +11,7 @@ import re
 import shutil
 import time
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pandas as pd
@@ -178,7 +179,9 @@ def test_the_table_is_sorted_and_filtered(browser, page, solved):
     table = cobic.selection_table(problem, result)
     browser.open(page)
     heads = {head.text: head for head in browser.all("#table .head button")}
-    assert list(heads) == ["feature", "class", "selected", "mean A", "mean B", "rank", "survives"]
+    about = ["difference", "AUC", "t", "p", "adjusted p"]
+    assert list(heads) == ["feature", "class", "selected", "rank ↑", "survives", "mean A", "mean B", *about]
+    assert [row[3] for row in browser.rows()[:3]] == ["1", "2", "3"]  # the best first
     heads["mean B"].click()
     assert browser.rows()[0][0] == table.sort_values("mean B")["feature"].iloc[0]
     next(head for head in browser.all("#table .head button") if head.text.startswith("mean B")).click()
@@ -195,12 +198,105 @@ def test_the_table_is_sorted_and_filtered(browser, page, solved):
     assert {row[2] for row in browser.rows()} == {"dropped"}
 
 
+@pytest.mark.parametrize("width", [390, 360, 320])
+def test_a_phone_shows_both_means(browser, page, panel_page, width):
+    for each in (page, panel_page):
+        browser.open(each, width=width)
+        heads = [head.text.split(" ↑")[0] for head in browser.all("#table .head button")]
+        assert {"feature", "mean A", "mean B"} <= set(heads)
+
+
+def taken(browser, button):
+    """What a button lets one download: its name, and the file when it is whole."""
+    button.click()
+
+    def whole(_):
+        files = [each for each in browser.folder.iterdir() if each.suffix in (".svg", ".png")]
+        return files[0] if files and files[0].stat().st_size > 0 else None
+
+    file = WebDriverWait(browser.driver, 60).until(whole)
+    content = file.read_bytes()
+    file.unlink()
+    return file.name, content
+
+
+@pytest.mark.parametrize(
+    ("which", "names"),
+    [
+        ("page", {"heatmap", "top", "margins", "course", "path", "error"}),
+        ("panel_page", {"values", "margins", "course", "path", "error", "newcomers"}),
+    ],
+)
+def test_every_picture_can_be_taken_as_a_file(browser, request, which, names):
+    browser.open(request.getfixturevalue(which))
+    browser.settle()
+    found = set()
+    for button in browser.all(".downloads button"):
+        browser.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", button)
+        name, content = taken(browser, button)
+        ARTEFACTS.mkdir(exist_ok=True)
+        (ARTEFACTS / f"{which}-{name}").write_bytes(content)
+        if name.endswith(".png"):
+            picture = Image.open(io.BytesIO(content)).convert("RGB")
+            assert min(picture.size) > 100
+            assert len(picture.getcolors(1 << 24)) > 10
+        else:
+            root = ET.fromstring(content)
+            assert root.tag == "{http://www.w3.org/2000/svg}svg"
+            assert float(root.get("width")) > 300
+            assert len(list(root.iter())) > 20
+        found.add(name)
+    assert found == {f"{name}.{kind}" for name in names for kind in ("svg", "png")}
+    assert browser.complaints() == []
+
+
+def test_the_top_features_are_named_and_answer_the_mouse(browser, page, solved):
+    data, _, result = solved
+    browser.open(page)
+    plot = browser.find("#plot-top")
+    browser.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", plot)
+    ActionChains(browser.driver).move_to_element_with_offset(plot, 60, -60).perform()
+    browser.settle()
+    name, sample, label, score = re.fullmatch(
+        r"(.+) — (.+) · (\w) · ([+−][\d.]+) sd", browser.find("#read-top").text
+    ).groups()
+    feature, row = data.feature_names.index(name), data.sample_names.index(sample)
+    assert result.support[feature]
+    assert label == data.y[row]
+    true_score = (data.X[row, feature] - data.X[:, feature].mean()) / data.X[:, feature].std()
+    assert abs(np.clip(true_score, -2, 2) - float(score.replace("−", "-"))) < 0.07
+    labels = browser.run(
+        "const roots = [...(Bokeh.index.roots || Object.values(Bokeh.index))];"
+        "const root = roots.find((each) => each.el.parentElement.id === 'plot-top');"
+        "return [...root.model.left[0].major_label_overrides.values()]"
+    )
+    assert name in labels
+    assert len(labels) == 30
+
+
+def test_the_course_of_the_search_comes_after_the_genes(browser, page):
+    browser.open(page)
+    order = browser.run("return [...document.querySelectorAll('main > section')].map((each) => each.id)")
+    assert order.index("top") < order.index("features") < order.index("bound")
+    assert [link.get_attribute("href").split("#")[1] for link in browser.all("nav a")] == order
+
+
+def test_accuracy_stands_beside_the_confusion_matrix_and_margins_have_units(browser, page, solved):
+    data, problem, result = solved
+    browser.open(page)
+    right = cobic.Model.of(problem, result).predict(data.test.X) == data.test.y
+    classes = [right[data.test.y == cls].mean() for cls in "AB"]
+    words = f"{100 * right.mean():.3g} % accuracy; the mean over the classes is {100 * np.mean(classes):.3g} %."
+    assert browser.find("#new .accuracy").text.replace("\u00a0", " ") == words
+    assert "in units of the data" in browser.find("#margins").text
+
+
 def test_only_the_rows_in_sight_exist(browser, page):
     browser.open(page)
     assert len(browser.rows()) < 40
     browser.run("document.getElementById('table').scrollTop = 1e9")
     browser.settle()
-    assert browser.rows()[-1][0] == "gene_300" or browser.rows()[-1][0].endswith("299")
+    assert browser.rows()[-1][3] == "300"  # the last one in the ranking
 
 
 def test_the_csv_is_the_selection(browser, page, solved):
@@ -211,9 +307,10 @@ def test_the_csv_is_the_selection(browser, page, solved):
     WebDriverWait(browser.driver, 120).until(lambda _: file.exists() and file.stat().st_size > 0)
     got = pd.read_csv(file, float_precision="round_trip")
     file.unlink()
+    assert got["rank"].tolist() == list(range(1, 301))  # as they are shown
+    got = got.sort_values("feature", ignore_index=True)
     expected = cobic.selection_table(problem, result)
     pd.testing.assert_frame_equal(got[list(expected)], expected, check_exact=True)
-    assert sorted(got["rank"]) == list(range(1, 301))
 
 
 def test_the_heatmap_answers_the_mouse(browser, page, solved):
@@ -306,7 +403,7 @@ def test_it_prints_in_light_colours(browser, page):
     assert pdf.startswith(b"%PDF")
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 8
     pictures = browser.run("return [...document.querySelectorAll('.printed')].map((each) => each.naturalWidth)")
-    assert len(pictures) == 5
+    assert len(pictures) == 6
     assert min(pictures) > 500
     assert browser.run("return getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 28)"
 

@@ -136,7 +136,7 @@ def imports_of(path):
         ),
         ("scipy.io", {"io/annotated.py"}),
         ("subprocess", {"io/annotated.py"}),
-        ("h5py", set()),  # these are imported where a file needs them
+        ("h5py", {"io/hdf_probe.py"}),  # a program of its own; the others are imported where a file needs them
         ("zarr", set()),
         ("dask", {"matrix/chunked.py"}),
         ("openpyxl", set()),

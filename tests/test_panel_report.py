@@ -135,7 +135,7 @@ def test_who_is_not_read_back_is_listed():
 def test_new_samples_are_counted(found, page):
     wrong = int((found.model.predict(DATA.test.X) != DATA.test.y).sum())
     assert f"{34 - wrong} of 34 samples that took no part are given their class." in page.text
-    assert f"accuracy of {100 * (34 - wrong) / 34:.3g} %" in page.text
+    assert f"{100 * (34 - wrong) / 34:.3g} % accuracy" in page.text
     assert len(page.data["notes"]["newcomers"]["text"]) == 34
     new = replace(DATA.test, y=np.where(np.arange(34) == 5, "C", DATA.test.y))
     other = Page(render(PanelStory(found, new=new)))

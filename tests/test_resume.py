@@ -279,7 +279,7 @@ def test_a_full_disk_loses_only_the_step_at_hand(data, tmp_path, monkeypatch):
 
     def full(handle):
         synced.append(handle)
-        if len(synced) > 3:  # run.json and two steps
+        if len(synced) > 6:  # run.json and two steps, each with the folder that it is in
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         sync(handle)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cobic import datasets, plot
-    from cobic.adata import select_adata
+    from cobic.adata import markers, select_adata
     from cobic.analyses.frontier import Frontier, frontier
     from cobic.analyses.panel import panel
     from cobic.analyses.path import Path, path
@@ -66,6 +66,7 @@ __all__ = [
     "estimate_memory",
     "export_model",
     "frontier",
+    "markers",
     "panel",
     "path",
     "plot",
@@ -81,7 +82,7 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "adata": "select_adata",
+    "adata": "markers select_adata",
     "analyses.frontier": "Frontier frontier",
     "analyses.panel": "panel",
     "analyses.path": "Path path",

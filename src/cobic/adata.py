@@ -12,11 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from cobic.analyses.markers import find_markers
 from cobic.analyses.path import survival
-from cobic.checks import require_whole
+from cobic.answer.effects import ClassEffects, adjusted
+from cobic.checks import require, require_whole
 from cobic.errors import InputError
 from cobic.estimator import ConsistentBiclustering
-from cobic.matrix import Integers, Matrix, as_matrix, stays_where_it_is
+from cobic.matrix import Floats, Integers, Matrix, as_matrix, stays_where_it_is
 from cobic.methods import DEFAULT_METHOD
 from cobic.problem.constraints import read_constraints
 from cobic.problem.labels import encode_labels
@@ -38,6 +40,7 @@ _CHOICES = (
     "method_options",
     "verbose",
 )
+_SMALL = 1e-9  # beside means of counts, so that a fold change exists where one of them is 0; scanpy adds the same
 _RANKING_SECONDS = 10.0  # a ranking is a by-product: it must not take longer than the selection
 
 
@@ -148,15 +151,12 @@ def select_adata(
     >>> cobic.verify(problem, json.loads(answer["certificate"])).ok
     True
     """
-    if not all(hasattr(adata, part) for part in ("obs", "var", "layers", "uns", "copy")):
-        message = (
-            f"adata is of type {type(adata).__name__}: give an AnnData object (pip install 'cobic[anndata]'), "
-            "or use cobic.ConsistentBiclustering for a table"
-        )
-        raise InputError(message)
+    _require_annotated(adata)
     require_whole("random_state", random_state, 0)
     require_whole("n_margins", n_margins, 2)
     cells, y = _grouped_cells(adata, groupby, groups)
+    X = _taking_part(_values(adata, layer), cells, adata.n_obs)
+    _require_finite(X, cells, adata.obs_names, adata.var_names)
     search: dict[str, Any] = {"slack_penalty": slack_penalty, "on_infeasible": on_infeasible, "method": method}
     search |= {"time_limit": time_limit, "random_state": random_state}
     model = ConsistentBiclustering(
@@ -164,7 +164,7 @@ def select_adata(
         beta=_of_cells("beta", beta, cells, adata.n_obs),
         **search,
         **_arguments(choices, tuple(adata.var_names)),
-    ).fit(_table(adata, layer, cells), y)
+    ).fit(X, y)
     classes = pd.Index([str(cls) for cls in model.classes_])
     columns: dict[str, Any] = {"selected": model.support_}
     columns["class"] = pd.Categorical.from_codes(model.feature_classes_, categories=classes)
@@ -182,6 +182,131 @@ def select_adata(
     changed.var = kept.assign(**{f"{key_added}_{name}": values for name, values in columns.items()})
     changed.uns[key_added] = answer | {"n_left_out": adata.n_obs - cells.size}
     return changed if copy else None
+
+
+def markers(
+    adata: "AnnData",
+    groupby: str,
+    n: int = 5,
+    *,
+    layer: str | None = None,
+    use_raw: bool | None = None,
+    key_added: str = "cobic_markers",
+) -> pd.DataFrame:
+    """Find the marker genes of each group of cells: the n that separate it from all other cells by the widest margin.
+
+    The effect of a gene is its mean in the group minus its mean in the other cells, divided by its scale: its standard
+    deviation plus the median of those of all genes. The margin of a panel of genes is that of :func:`cobic.panel` with
+    ``tail=1, weights="balanced", offset=True``, of the values so divided: the distance of a cell's mean over the panel
+    to a threshold, on average, with the group and the rest of equal weight. It is half the mean effect of the genes, so
+    that the genes with the largest effects are proven to be the best panel of their number, for every number.
+
+    Parameters
+    ----------
+    adata : AnnData
+        Cells in rows, genes in columns. Cells without a group (missing value or empty text) take no part.
+    groupby : str
+        The column of ``adata.obs`` that holds the group of each cell.
+    n : int, default=5
+        Number of genes for each group.
+    layer : str, optional
+        The layer to use instead of X.
+    use_raw : bool, optional
+        Whether to use ``adata.raw``; by default where there is one and no `layer` is given, as scanpy does.
+    key_added : str, default="cobic_markers"
+        The key in ``adata.uns``.
+
+    Returns
+    -------
+    DataFrame
+        The same as is written into ``adata.uns[key_added]``, one row per group and gene, the best gene first:
+
+        ``group``, ``names``
+            Group and gene.
+        ``scores``
+            Effect of the gene.
+        ``margins``
+            Margin of the panel of the genes up to this one. No other panel of as many genes has a larger one.
+        ``read_back``
+            Share of the cells on the right side of the threshold with these genes; group and rest count the same.
+        ``logfoldchanges``, ``pvals``, ``pvals_adj``
+            As scanpy defines them for logarithms of counts + 1; p of Welch's t test, adjusted over all genes by
+            Benjamini and Hochberg. They describe the gene, and took no part in the choice.
+
+    Raises
+    ------
+    InputError
+        If a column, layer or gene number does not exist, or the data cannot be used.
+
+    Notes
+    -----
+    ``adata.uns[key_added]`` has the form of scanpy's ``rank_genes_groups``, with ``margins`` and ``read_back`` beside
+    its fields: ``sc.pl.rank_genes_groups_dotplot(adata, key="cobic_markers")`` and the others draw it,
+    ``sc.get.rank_genes_groups_df(adata, None, key="cobic_markers")`` reads it, and it can be written to h5ad.
+
+    Examples
+    --------
+    >>> import anndata, cobic
+    >>> data = cobic.datasets.make_expression(n_features=200, seed=1)
+    >>> adata = anndata.AnnData(data.X)
+    >>> adata.obs["type"] = data.y
+    >>> table = cobic.markers(adata, "type", n=2)
+    >>> table["group"].tolist()
+    ['A', 'A', 'B', 'B']
+    >>> adata.uns["cobic_markers"]["names"].dtype.names
+    ('A', 'B')
+    """
+    _require_annotated(adata)
+    cells, _ = _grouped_cells(adata, groupby, "all")
+    raw = adata.raw is not None and layer is None if use_raw is None else use_raw
+    require(not (raw and layer is not None), f"use_raw with layer {layer!r}: choose one of them")
+    require(not raw or adata.raw is not None, "use_raw, but adata.raw is empty: leave it out to use X")
+    genes = adata.raw.var_names if raw else adata.var_names
+    require_whole("n", n, 1)
+    require(n <= genes.size, f"n is {n}: there are {genes.size} genes")
+    # In the order of the categories, as scanpy has them.
+    of = pd.Categorical(adata.obs[groupby].iloc[cells]).remove_unused_categories()
+    groups = [str(group) for group in of.categories]
+    X = as_matrix(_taking_part(adata.raw.X if raw else _values(adata, layer), cells, adata.n_obs))
+    found = find_markers(X, of.codes.astype(np.intp), len(groups), n)
+    if not np.isfinite(found.comparison.means).all():
+        _require_finite(X, cells, adata.obs_names, genes)
+    _, p = found.comparison.t_tests()
+    base = adata.uns.get("log1p", {}).get("base")
+    fields = {
+        "names": genes.to_numpy(dtype=object)[found.features],
+        "scores": found.effects,
+        "margins": found.margins,
+        "read_back": found.read_back,
+        "logfoldchanges": found.of(_log_fold_changes(found.comparison, base)),
+        "pvals": found.of(p),
+        "pvals_adj": found.of(np.stack([adjusted(row) for row in p])),
+    }
+    params = {"groupby": groupby, "reference": "rest", "method": "cobic", "use_raw": bool(raw), "layer": layer, "n": n}
+    ranked = {
+        name: np.rec.fromarrays(list(values), dtype=[(group, values.dtype) for group in groups])
+        for name, values in fields.items()
+    }
+    adata.uns[key_added] = {"params": params, **ranked}
+    named = pd.Categorical(np.repeat(groups, n), categories=groups)
+    return pd.DataFrame({"group": named, **{name: values.ravel() for name, values in fields.items()}})
+
+
+def _log_fold_changes(comparison: ClassEffects, base: float | None) -> Floats:
+    """Binary logarithms of ratios of means, where values are logarithms, to a base, of counts + 1."""
+    scale = 1.0 if base is None else np.log(base)
+    with np.errstate(all="ignore"):  # values that are no logarithms have no fold changes
+        ratio = [np.expm1(means * scale) + _SMALL for means in (comparison.means, comparison.rest_means)]
+        return np.asarray(np.log2(ratio[0] / ratio[1]))
+
+
+def _require_annotated(adata: Any) -> None:
+    if not all(hasattr(adata, part) for part in ("obs", "var", "layers", "uns", "copy")):
+        message = (
+            f"adata is of type {type(adata).__name__}: give an AnnData object (pip install 'cobic[anndata]'), "
+            "or use cobic.ConsistentBiclustering for a table"
+        )
+        raise InputError(message)
 
 
 def _grouped_cells(adata: Any, groupby: str, groups: Any) -> tuple[Integers, Any]:
@@ -222,8 +347,8 @@ def _wanted_groups(groups: Any, groupby: str, there: Any) -> list[str]:
     return wanted
 
 
-def _table(adata: Any, layer: str | None, cells: Integers) -> Any:
-    """X, or a layer, of the cells that take part, in the form that it has."""
+def _values(adata: Any, layer: str | None) -> Any:
+    """X, or a layer."""
     if layer is not None and layer not in adata.layers:
         message = f"adata has no layer {layer!r}: its layers are {_listed(adata.layers)}"
         raise InputError(message)
@@ -231,16 +356,24 @@ def _table(adata: Any, layer: str | None, cells: Integers) -> Any:
     if X is None:
         message = f"adata.X is empty: name a layer to use, its layers are {_listed(adata.layers)}"
         raise InputError(message)
+    return X
+
+
+def _taking_part(X: Any, cells: Integers, n_obs: int) -> Any:
+    """The values of the cells that take part, in the form that they have."""
     if stays_where_it_is(X):  # to index it would read it
         X = as_matrix(X)
-    if cells.size < adata.n_obs:
+    if cells.size < n_obs:
         X = X.take(cells) if isinstance(X, Matrix) else X[cells]
+    return X
+
+
+def _require_finite(X: Any, cells: Integers, names: pd.Index, genes: pd.Index) -> None:
     bad = as_matrix(X).first_not_finite()
     if bad is not None:  # by name: after some cells were left out, a row number would point to the wrong one
-        cell, gene = adata.obs_names[cells[bad[0]]], adata.var_names[bad[1]]
+        cell, gene = names[cells[bad[0]]], genes[bad[1]]
         message = f"cell {cell!r}, gene {gene!r} is {bad[2]}: impute it first, or leave the gene out"
         raise InputError(message)
-    return X
 
 
 def _of_cells(name: str, margin: ArrayLike, cells: Integers, n_obs: int) -> Any:

@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 
 from cobic.answer.documents import picture
+from cobic.answer.effects import effect_table
 from cobic.answer.tables import feature_table
 from cobic.checks import require
 from cobic.errors import InputError, ModelError
+from cobic.io.files import settle
 from cobic.matrix import Floats
 from cobic.problem import Problem
 
@@ -40,10 +42,17 @@ def path_files(path: "MarginPath") -> dict[str, str]:
     """A path as the texts of files, by name; without the picture where matplotlib is not installed."""
     return {
         "path.csv": path.table.to_csv(index=False, lineterminator="\n"),
-        "ranking.csv": path.top(path.problem.n_features).to_csv(index=False, lineterminator="\n"),
+        "ranking.csv": _ranking(path).to_csv(index=False, lineterminator="\n"),
         "path.json": json.dumps(path_document(path), indent=2, allow_nan=False) + "\n",
         **picture("path.svg", path.plot),
     }
+
+
+def _ranking(path: "MarginPath") -> pd.DataFrame:
+    """All features, best first, with what describes them."""
+    best = np.argsort(path.survival.ranking, kind="stable")
+    effects = effect_table(path.problem).iloc[best].reset_index(drop=True)
+    return pd.concat([path.top(path.problem.n_features), effects], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +77,13 @@ class Curve:
     @classmethod
     def read(cls, folder: Path, problem: Problem) -> Self:
         """Read back what ``cobic path --out`` wrote about the same data."""
+        settle(folder)
         try:
             document = json.loads((folder / "path.json").read_text(encoding="utf-8"))
             table = pd.read_csv(folder / "path.csv", float_precision="round_trip")
             ranking = pd.read_csv(folder / "ranking.csv", dtype=str, na_filter=False)
             for name in ranking.columns.difference(["feature", "class"]):
-                cells = ranking[name].replace("", "nan") if name == "survives" else ranking[name]
+                cells = ranking[name] if name == "rank" else ranking[name].replace("", "nan")
                 ranking[name] = [float(cell) for cell in cells]  # pandas does not read the last digit
             kind, chosen, reason = document["kind"], document["chosen"], document["reason"]
             same = _same_rows(kind, table, document)

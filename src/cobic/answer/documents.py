@@ -13,6 +13,7 @@ import numpy as np
 from cobic.checker import Verification, verify
 from cobic.checks import require
 from cobic.errors import InputError, ModelError
+from cobic.io.files import settle
 from cobic.problem import PanelProblem, Problem
 from cobic.problem.dataset import Dataset
 from cobic.problem.identity import problem_arguments
@@ -32,6 +33,7 @@ def picture(name: str, draw: Callable[[], Any]) -> dict[str, str]:
 
 def read_file(folder: Path, name: str, parse: Callable[[bytes], Any]) -> Any:
     """What a file holds; None if it cannot be parsed."""
+    settle(folder)
     try:
         return parse((folder / name).read_bytes())
     except OSError:

@@ -10,6 +10,7 @@ import pandas as pd
 from cobic.answer.documents import picture
 from cobic.checks import require
 from cobic.errors import InputError, ModelError
+from cobic.io.files import settle
 from cobic.problem import PanelProblem
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def choose_size(table: pd.DataFrame, n_samples: int) -> tuple[int | None, str]:
 
 def read_frontier(folder: Path, asked: PanelProblem) -> pd.DataFrame:
     """Read back the table that ``cobic frontier --out`` wrote, about the same data and question as a panel."""
+    settle(folder)
     try:
         document = json.loads((folder / "frontier.json").read_text(encoding="utf-8"))
         table = pd.read_csv(folder / "frontier.csv", float_precision="round_trip")

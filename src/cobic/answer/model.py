@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cobic.checks import require
 from cobic.errors import InputError, ModelError
 from cobic.io import write_text
+from cobic.io.files import settle
 from cobic.io.source import readable
 from cobic.matrix import TRANSFORMS, Floats, Integers, Matrix, Transform, as_matrix
 from cobic.problem import Problem, frame_names
@@ -186,6 +187,7 @@ class Model:
         ModelError
             If it is not a model that this version understands; nothing in it is ever executed.
         """
+        settle(Path(path).parent)
         with readable(Path(path)):
             try:
                 document = json.loads(Path(path).read_text(encoding="utf-8"))

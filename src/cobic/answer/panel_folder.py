@@ -25,6 +25,7 @@ from cobic.answer.tables import finite, provenance
 from cobic.checker import Verification
 from cobic.checks import require
 from cobic.errors import InputError, ModelError
+from cobic.io.files import settle
 from cobic.problem import PanelProblem, Problem
 from cobic.problem.dataset import Dataset
 
@@ -93,6 +94,7 @@ def _document(answer: PanelAnswer) -> dict[str, Any]:
 
 def is_panel_folder(folder: Path) -> bool:
     """Whether a folder holds a panel, not a selection."""
+    settle(folder)
     return (folder / "panel.json").exists()
 
 

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
 from cobic.answer.records import described
 from cobic.checks import require
 from cobic.errors import InputError, UnfinishedError
-from cobic.io.files import prepare_folder, write_text
+from cobic.io.files import naming, prepare_folder, sweep, write_text
 from cobic.problem import Problem
 from cobic.problem.identity import problem_parameters
 
@@ -115,8 +115,7 @@ class Steps:
 
     def _look_around(self, folder: Path, parameters: dict[str, Any]) -> None:
         """Find out what is there, and whether it can be used."""
-        for part in folder.glob(".*.part"):  # of a file that was being written when the run was ended
-            part.unlink(missing_ok=True)
+        sweep(folder)
         found = {file.name for file in folder.iterdir()} - {_LOCK}
         if not found:
             return
@@ -134,8 +133,10 @@ class Steps:
             self._on_resume(len(self._usable), len(names) - len(self._usable))
 
     def _throw_away(self, folder: Path) -> None:
-        for file in (*folder.glob("*.json"), *folder.glob(".*.part")):
-            file.unlink(missing_ok=True)
+        steps = (file for file in folder.glob("*.json") if file.name != _RUN)
+        for file in (*steps, folder / _RUN):  # this last: without it nobody would know what the others are
+            with naming(file):
+                file.unlink(missing_ok=True)
         self._usable = set()
 
 
@@ -189,26 +190,50 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Keep a second process away from a folder; the lock ends with the process, however that ends."""
-    try:
-        import fcntl
-    except ImportError:  # a system without such locks
-        yield
-        return
-    file = folder / _LOCK
-    with file.open("a+", encoding="utf-8") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            stream.seek(0)
-            owner = stream.read().strip() or "another process"
-            message = f"{folder} is in use by {owner}: wait until that has ended, or give another folder"
-            raise InputError(message) from None
-        except OSError:  # a file system that knows no locks
-            pass
+    with naming(folder / _LOCK):
+        stream = _lock(folder / _LOCK)
+    with stream:
         with contextlib.suppress(OSError):  # a full disk is noticed when there is something to keep
             stream.truncate(0)
             os.write(stream.fileno(), f"process {os.getpid()} on {socket.gethostname()}".encode())
         try:
             yield
         finally:
-            file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # a file that is left does no harm
+                (folder / _LOCK).unlink()
+
+
+def _lock(file: Path) -> TextIO:
+    """A lock file that is locked and still there: its last owner may have removed it while it was being opened."""
+    while True:
+        file.parent.mkdir(exist_ok=True)  # the last owner removes an empty folder, too
+        try:
+            stream = file.open("a+", encoding="utf-8")
+        except FileNotFoundError:
+            continue
+        if not _taken(stream, file) or _is_at(stream, file):
+            return stream
+        stream.close()
+
+
+def _is_at(stream: TextIO, file: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(stream.fileno()), file.stat())
+    return False
+
+
+def _taken(stream: TextIO, file: Path) -> bool:
+    """Lock an open file, or say who has; False where there are no locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        stream.seek(0)
+        owner = stream.read().strip() or "another process"
+        stream.close()
+        message = f"{file.parent} is in use by {owner}: wait until that has ended, or give another folder"
+        raise InputError(message) from None
+    except (ImportError, OSError):  # a system, or a file system, that knows no locks
+        return False
+    return True

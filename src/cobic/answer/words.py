@@ -122,6 +122,13 @@ def margin_words(problem: Problem, margin: float) -> str:
     return with_fold(problem, margin) if plain else f"{margin:.4g}"
 
 
+def margin_unit(problem: Problem) -> str:
+    """In what margins are measured."""
+    transform = None if problem.transformation is None else problem.transformation.name
+    units = {None: "in units of the data", "log2": "in powers of 2", "log1p": "in natural logarithms"}
+    return units.get(transform, "in standard deviations of a feature")
+
+
 def percent(share: float) -> str:
     """A share in percent, for a sentence; empty if it is no number."""
     if not np.isfinite(share):

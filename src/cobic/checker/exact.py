@@ -5,6 +5,7 @@ It knows nothing of the rest of cobic: `stated.py` reads the numbers and what is
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import accumulate, chain
 from typing import Any
@@ -16,6 +17,7 @@ from cobic.checker.stated import Fault, need, number
 
 KEPT = 1 << 22  # scores that are kept for later nodes: about 400 MB
 MANY = 4  # times fewer features than there are: their scores alone are computed
+Leaves = dict[str, Callable[..., None]]
 Scores = tuple[dict[int, int], list[list[int]], Fraction, Fraction]
 Decided = list[tuple[int, int]]  # features, and whether they are IN or OUT
 Node = tuple[int, bool, Box, Decided]  # how much was decided above, and whether it is void
@@ -50,10 +52,9 @@ class Proof(Claims):
         total = self.panel["total"] if self.panel else max(most + 1, sum(self.low))
         if self.panel:
             self._walk(total)
-        elif self.price is not None:
-            if bound < most:
-                self._walk(max(math.floor(bound) + 1, 0), above=True)
-        else:
+        elif self.price is not None and bound < most:
+            self._walk(max(math.floor(bound) + 1, 0), above=True)
+        elif self.price is None:
             settled = False
             while not settled and total <= len(self.selectable):
                 token = self._token()
@@ -145,12 +146,8 @@ class Proof(Claims):
             return [(self.void or decided is None, self.box, decided or [])]
         need(self.void or kind != "empty", "R12: a node that is called empty is not")
         if not self.void:
-            if kind == "cut":
-                self._excluded(given[0])
-            elif kind == "selection":
-                self.check_one()
-            else:
-                self.check_all()
+            leaves: Leaves = {"cut": self._excluded, "selection": self.check_one, "all": self.check_all}
+            leaves[kind](*given)
         return []
 
     def _scores(self, t: int) -> Scores:

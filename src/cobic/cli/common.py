@@ -3,7 +3,9 @@
 import argparse
 import ast
 import json
+import signal
 import sys
+import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
@@ -337,6 +339,29 @@ def write_files(arguments: argparse.Namespace, files: dict[str, str], instead_of
     write_folder(arguments.out, files, instead_of=instead_of)
     if not arguments.json:
         print(f"Written to {arguments.out}: {', '.join(files)}.")
+
+
+@contextmanager
+def finishing() -> Iterator[None]:
+    """Put Ctrl-C off until what was found is told and written; a second one is not put off."""
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = False
+
+    def later(*_: object) -> None:
+        nonlocal came
+        came = True
+        signal.signal(signal.SIGINT, usual)
+
+    signal.signal(signal.SIGINT, later)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if came:
+        raise KeyboardInterrupt
 
 
 def exit_code(result: Result) -> int:

@@ -61,12 +61,13 @@ def run(arguments: argparse.Namespace) -> int:
                 folder=steps,
                 **rules,
             )
-        _tell(arguments, data, found)
-        if arguments.out is not None:
-            files = {**frontier_files(found), **_chosen_files(arguments, data, found)}
-            common.write_files(arguments, files, common.ANSWERS)
-        if found.stopped_by is None:
-            steps.discard()
+        with common.finishing():
+            _tell(arguments, data, found)
+            if arguments.out is not None:
+                files = {**frontier_files(found), **_chosen_files(arguments, data, found)}
+                common.write_files(arguments, files, common.ANSWERS)
+            if found.stopped_by is None:
+                steps.discard()
     return EXIT_INTERRUPTED if found.stopped_by == "interrupt" else 0
 
 

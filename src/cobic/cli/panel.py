@@ -76,14 +76,15 @@ def run(arguments: argparse.Namespace) -> int:
                 seed=arguments.seed,
                 on_progress=on_progress,
             )
-        _tell(arguments, found)
-        if arguments.out is not None:
-            watch.lap("choose")
-            story = PanelStory(found, data.source, shlex.join(["cobic", *arguments.words]), watch.seconds)
-            page = render(story)
-            watch.lap("report")
-            files = {"report.html": page, **panel_files(story)}
-            common.write_files(arguments, files, common.ANSWERS)
+        with common.finishing():
+            _tell(arguments, found)
+            if arguments.out is not None:
+                watch.lap("choose")
+                story = PanelStory(found, data.source, shlex.join(["cobic", *arguments.words]), watch.seconds)
+                page = render(story)
+                watch.lap("report")
+                files = {"report.html": page, **panel_files(story)}
+                common.write_files(arguments, files, common.ANSWERS)
     return EXIT_INTERRUPTED if found.stopped_by == "interrupt" else 0
 
 

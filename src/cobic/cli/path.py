@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, trace, write, tell."""
     margins = {"alphas": _margins("--alphas", arguments.alphas), "betas": _margins("--betas", arguments.betas)}
     more = {"n_margins": arguments.n_margins, "cv": arguments.cv or None, **margins}
-    with common.repeated(arguments, path, "tracing", **more) as (curve, steps):
+    with common.repeated(arguments, path, "tracing", **more) as (curve, steps), common.finishing():
         _tell(arguments, curve)
         if arguments.out is not None:
             common.write_files(arguments, path_files(curve), PATH_FILES)

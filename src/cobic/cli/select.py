@@ -47,14 +47,15 @@ def run(arguments: argparse.Namespace) -> int:
         with cluster(arguments.cluster), common.live_progress("selecting") as on_progress:
             result = solve(problem, on_progress=on_progress, **options)
         watch.lap("solve")
-        story = Story(problem, result, data.source, options, watch.seconds)
-        if arguments.json:
-            common.print_json(summary_document(problem, result))
-        else:  # before anything is written, so that a full disk cannot lose it
-            print(common.describe(problem, result), flush=True)
-        written = _write(arguments, story, watch)
-    if not arguments.json:
-        print(_where(arguments, written))
+        with common.finishing():
+            story = Story(problem, result, data.source, options, watch.seconds)
+            if arguments.json:
+                common.print_json(summary_document(problem, result))
+            else:  # before anything is written, so that a full disk cannot lose it
+                print(common.describe(problem, result), flush=True)
+            written = _write(arguments, story, watch)
+            if not arguments.json:
+                print(_where(arguments, written))
     return common.exit_code(result)
 
 

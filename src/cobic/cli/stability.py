@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Read, repeat, tell, write."""
     drawn = {name: getattr(arguments, name) for name in ("subsample", "confidence")}
-    with common.repeated(arguments, stability, "subsampling", n_repeats=arguments.repeats, **drawn) as (found, steps):
+    repeated = common.repeated(arguments, stability, "subsampling", n_repeats=arguments.repeats, **drawn)
+    with repeated as (found, steps), common.finishing():
         _tell(arguments, found)
         if arguments.out is not None:
             document = json.dumps(_document(found, None), indent=2, allow_nan=False) + "\n"

@@ -15,6 +15,7 @@ from cobic.cli import common
 from cobic.cli.main import EXIT_DOES_NOT_CHECK
 from cobic.errors import InputError
 from cobic.io import read_groups
+from cobic.io.files import settle
 from cobic.io.source import readable
 from cobic.problem import PanelProblem, Problem
 from cobic.problem.dataset import Dataset
@@ -96,6 +97,7 @@ def _expected(arguments: argparse.Namespace, data: Dataset) -> Problem | PanelPr
 
 def _read(path: Path) -> dict[str, Any]:
     """The document in a file; nothing if it is none, or says something twice."""
+    settle(path.parent)
     with readable(path):
         if path.exists():
             require(path.is_file(), f"{path} is no file: give that of a certificate")

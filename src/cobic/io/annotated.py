@@ -12,6 +12,7 @@ import scipy.io
 
 from cobic.checks import require
 from cobic.errors import InputError
+from cobic.io import hdf_probe
 from cobic.io.labels import some
 from cobic.io.raw import Axis, Format, Note, RawTable, Reading, as_text
 from cobic.io.sizes import Stored, dense_size, held_as, sparse_size
@@ -35,24 +36,14 @@ _CELL_NAMES = ("CellID", "cell_id", "obs_names", "CellId")
 _GENE_NAMES = ("Gene", "gene", "var_names", "Accession")
 
 
-# Walks through a file and reads what is small in it.
-_PROBE = """
-import sys, h5py
-def look(name, node):
-    list(node.attrs.items())
-    if hasattr(node, "shape") and node.size is not None and node.size * node.dtype.itemsize < 1 << 24:
-        node[()]
-with h5py.File(sys.argv[1], "r") as file:
-    file.visititems(look)
-"""
 _PROBE_SECONDS = 30.0  # a good file takes one or two; some damaged ones never end
 
 
 def read_hdf(path: Path, options: Reading) -> RawTable:
     """Read h5ad, loom, or the HDF5 file of Cell Ranger; which of them it is, its groups tell."""
     h5py = needed("h5py", "hdf")
-    require_harmless(path)
     with foreign(path, "an HDF5 file"), ExitStack() as opened:
+        require_harmless(path)
         file = opened.enter_context(h5py.File(path, "r"))
         if "obs" in file and "var" in file:
             table = read_annotated(path, file, options, "h5ad")
@@ -72,8 +63,9 @@ def _h5ad_size(path: Path) -> Stored | None:
     if path.suffix.lower() != ".h5ad":
         return None
     h5py = needed("h5py", "hdf")
-    require_harmless(path)
-    with foreign(path, "an HDF5 file"), h5py.File(path, "r") as file:
+    with foreign(path, "an HDF5 file"), ExitStack() as opened:
+        require_harmless(path)
+        file = opened.enter_context(h5py.File(path, "r"))
         X = file.get("X")
         if hasattr(X, "shape"):
             return dense_size(X.shape, X.dtype)
@@ -86,16 +78,26 @@ HDF = Format(read_hdf, ("h5ad", "loom", "h5"), (b"\x89HDF\r\n",), parts=True, ba
 
 
 def require_harmless(path: Path) -> None:
-    """Let another process open the file first: some damaged files crash the HDF5 library, or never let it go."""
-    if not sys.executable:
-        return
-    command = [sys.executable, "-I", "-c", _PROBE, str(path.resolve())]
-    try:
-        ended = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)
-        crashed = ended.returncode < 0
-    except subprocess.TimeoutExpired:
-        crashed = True
+    """Look into the file first: some take numbers from other files, and some crash the HDF5 library, or never let go.
+
+    This is done in another process, where the system lets us start one.
+    """
+    crashed, elsewhere = False, ""
+    if sys.executable:
+        command = [sys.executable, "-I", hdf_probe.__file__, str(path.resolve())]
+        try:
+            ended = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)
+            crashed, elsewhere = ended.returncode < 0, ended.stdout.decode("utf-8", "replace")
+        except subprocess.TimeoutExpired:
+            crashed = True
+    else:
+        with needed("h5py", "hdf").File(path, "r") as file:
+            elsewhere = hdf_probe.outside(file)
     require(not crashed, f"{path} crashes the HDF5 library: it is damaged; get it again")
+    message = (
+        f"{path}: {elsewhere}: no other file is read through a data file; copy the numbers into one file (h5repack)"
+    )
+    require(not elsewhere, message)
 
 
 def read_annotated(path: Path, file: Any, options: Reading, form: str) -> RawTable:

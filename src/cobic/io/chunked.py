@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cobic.checks import require
-from cobic.io.files import cannot_write
+from cobic.io.files import naming
 from cobic.io.source import needed
 
 _ENTRIES = 1 << 20  # of a sparse matrix in one chunk: 4 MB
@@ -119,12 +119,14 @@ def _beside(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """A place in the same folder for what will be called `path` when it is done."""
     message = f"{path} exists: choose another name, or say that it may be overwritten"
     require(overwrite or not path.exists(), message)
-    try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.", suffix=".part") as folder:
-            place = Path(folder) / path.name
-            yield place
-            if path.is_dir():
-                path.rename(Path(folder) / "replaced")  # no folder takes the place of one with files in it
+    with naming(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=".cobic-", suffix=".part") as folder:
+        place, before = Path(folder) / path.name, Path(folder) / "replaced"
+        yield place
+        if path.is_dir():
+            path.rename(before)  # no folder takes the place of one with files in it
+        try:
             place.replace(path)
-    except OSError as error:
-        raise cannot_write(path, error) from None
+        except BaseException:
+            if before.exists():
+                before.rename(path)
+            raise

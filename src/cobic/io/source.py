@@ -216,10 +216,10 @@ def cells_of(path: Path, lines: Iterator[str], delimiter: str, first: int = 1) -
         raise InputError(message) from None
 
 
-def require_unpacked(path: Path, size: int) -> None:
-    """Refuse a file that says it unpacks to far more than it holds."""
-    message = f"{path} unpacks to {size} bytes, more than {_MOST_EXPANSION} times its size, as no measurements do"
-    require(size <= max(_ALWAYS_UNPACKED, _MOST_EXPANSION * path.stat().st_size), message)
+def require_unpacked(path: Path, size: int, most: int = _MOST_EXPANSION, always: int = _ALWAYS_UNPACKED) -> None:
+    """Refuse a file that says it unpacks to far more than it holds: more than `most` times, and `always` bytes."""
+    message = f"{path} unpacks to {size} bytes, more than {most} times its size, as no measurements do"
+    require(size <= max(always, most * path.stat().st_size), message)
 
 
 def require_cells(path: Path, n_rows: int, n_columns: int) -> None:

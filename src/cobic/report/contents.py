@@ -6,7 +6,14 @@ import numpy as np
 
 from cobic.answer.model import Model
 from cobic.answer.tables import provenance, violation_table
-from cobic.answer.words import answer_sentence, margin_words, proven_line, violations_phrase, why_none_exists
+from cobic.answer.words import (
+    answer_sentence,
+    margin_unit,
+    margin_words,
+    proven_line,
+    violations_phrase,
+    why_none_exists,
+)
 from cobic.report import figures, parts
 from cobic.report.parts import Page, one_or_many, packed, sentence, short
 from cobic.report.story import Story
@@ -19,7 +26,7 @@ MAX_BARS = 12  # samples that are hurt most; more bars have no room for their na
 def contents(story: Story) -> tuple[dict[str, Any], dict[str, Any]]:
     """Put together what a page says."""
     page = Page(_heading(story))
-    for part in (_heatmap, _margins, _course, _dropped, _features, _validation, _path):
+    for part in (_heatmap, _top, _margins, _course, _dropped, _features, _validation, _path):
         part(story, page)
     return page.whole(story.names)
 
@@ -28,12 +35,13 @@ def _heading(story: Story) -> dict[str, Any]:
     problem, result = story.problem, story.result
     sections = (
         ("biclusters", "Biclusters", True),
+        ("top", "Top features", story.top.features.size),
         ("margins", "Margins", True),
-        ("bound", "Bound", True),
         ("dropped", "Dropped features", story.has_selection),
         ("features", "Features", True),
         ("new", "New samples", story.new is not None and story.has_selection),
         ("path", "Path", story.curve is not None),
+        ("bound", "Bound", True),
         ("run", "How it was run", True),
     )
     return {
@@ -116,6 +124,18 @@ def _heatmap(story: Story, page: Page) -> None:
     page.draw(figures.heatmap_figure(problem, view), "heatmap")
 
 
+def _top(story: Story, page: Page) -> None:
+    problem, view = story.problem, story.top
+    if not view.features.size:
+        return
+    names = [story.names.features[feature] for feature in view.features]
+    which = "kept " if story.result.support.any() else ""
+    by = "the margin that they survive on the path" if story.curve is not None else "Welch's t, which describes them"
+    page.words["top_words"] = f"The best {which}features of each class by {by}, in the colours of the heatmap above."
+    page.data["top"] = {"features": names, "cells": packed(view.cells, "u1")}
+    page.draw(figures.top_figure(problem, story.heatmap.samples, view, names), "top")
+
+
 def _margins(story: Story, page: Page) -> None:
     if not story.has_selection:
         return
@@ -131,7 +151,8 @@ def _margins(story: Story, page: Page) -> None:
         ]
     remarks = [" · binding" if binding else "" for binding in view.binding]
     parts.add_margin_notes(page, story.names, view.samples, view.margins, remarks)
-    page.draw(figures.margins_figure(problem.labels[view.samples], view.margins, view.binding), "margins")
+    drawn = figures.margins_figure(problem.labels[view.samples], view.margins, view.binding, margin_unit(problem))
+    page.draw(drawn, "margins")
 
 
 def _course(story: Story, page: Page) -> None:
@@ -192,8 +213,9 @@ def _features(story: Story, page: Page) -> None:
     if story.curve is not None:
         more["rank"] = packed(story.curve.rank[listed], "<f8")
         more["survives"] = packed(story.curve.survives[listed], "<f8")
-        more["more"] = [("rank", "rank", 60), ("survives", "survives", 76)]
-    parts.add_features(page, story.names, listed, **more)
+        more["more"] = [("rank", "rank", 48), ("survives", "survives", 70)]
+        more["sorted"] = "rank"
+    parts.add_features(page, story.names, listed, story.effects, **more)
 
 
 def _validation(story: Story, page: Page) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
-from cobic.report.views import GREY, Course, Heatmap, colour
+from cobic.report.views import GREY, Course, Heatmap, TopFeatures, colour
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure as Figure
@@ -89,7 +89,40 @@ def heatmap_figure(problem: Problem, view: Heatmap) -> Any:
     return figure
 
 
-def margins_figure(labels: Integers, margins: Floats, marked: Bools, tail: tuple[float, float] | None = None) -> Any:
+def top_figure(problem: Problem, samples: Integers, view: TopFeatures, names: list[str]) -> Any:
+    """A few features by name × samples by class, in the colours of the heatmap."""
+    from bokeh.models import FixedTicker, LinearColorMapper, Range1d
+
+    rows, columns = view.cells.shape
+    figure = _figure(height=44 + 18 * rows, x_range=Range1d(0, columns), y_range=Range1d(rows, -0.6))
+    mapper = LinearColorMapper(palette=["#808080"], low=0, high=254, name="cells")  # page.js gives the colours
+    figure.image(image=[view.cells], origin="bottom_left", color_mapper=mapper, x=[0], y=[0], dw=[columns], dh=[rows])
+    labels, of = problem.labels[samples], problem.feature_classes[view.features]
+    starts = [0, *(np.flatnonzero(np.diff(labels)) + 1).tolist(), columns]
+    figure.quad(
+        left=starts[:-1],
+        right=starts[1:],
+        bottom=-0.1,
+        top=-0.6,
+        fill_color=[colour(int(labels[start])) for start in starts[:-1]],
+        line_color=None,
+    )
+    for start in starts[1:-1]:
+        _rule(figure, "height", start)
+    for row in np.flatnonzero(np.diff(of)) + 1:
+        _rule(figure, "width", int(row))
+    places = [row + 0.5 for row in range(rows)]
+    figure.yaxis.ticker = FixedTicker(ticks=places)
+    figure.yaxis.major_label_overrides = {place: _label(name) for place, name in zip(places, names, strict=True)}
+    figure.xaxis.major_label_text_font_size = "0px"
+    figure.xaxis.axis_label = "samples by class, those with the largest margin first"
+    figure.grid.visible = False
+    return figure
+
+
+def margins_figure(
+    labels: Integers, margins: Floats, marked: Bools, unit: str, tail: tuple[float, float] | None = None
+) -> Any:
     """The margins of samples of these classes, smallest first; the marked ones as diamonds.
 
     The tail, if there is one, is shaded: how many samples it has, and their mean.
@@ -115,7 +148,7 @@ def margins_figure(labels: Integers, margins: Floats, marked: Bools, tail: tuple
     _rule(figure, "width", 0, line_width=1.5, name="ink")
     figure.xgrid.visible = False
     figure.xaxis.axis_label = "samples, smallest margin first"
-    figure.yaxis.axis_label = "margin"
+    figure.yaxis.axis_label = f"margin, {unit}"
     return figure
 
 
@@ -213,7 +246,7 @@ def _rule(figure: Any, dimension: str, location: float, **options: Any) -> None:
 
 
 def _label(name: Any) -> str:
-    """A class name for an axis: short, and never taken for TeX."""
+    """A name for an axis: short, and never taken for TeX."""
     text = str(name)
     text = text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
     for mark in ("$$", "\\[", "\\("):

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from cobic.answer.effects import effect_table
 from cobic.answer.panel_words import (
     margin_name,
     offset_words,
@@ -12,7 +13,7 @@ from cobic.answer.panel_words import (
     panel_sentence,
 )
 from cobic.answer.tables import provenance
-from cobic.answer.words import is_fold, percent, with_fold
+from cobic.answer.words import is_fold, margin_unit, percent, with_fold
 from cobic.report import figures, parts
 from cobic.report.parts import Page, one_or_many, packed, short
 from cobic.report.story import PanelStory
@@ -37,9 +38,9 @@ def _heading(story: PanelStory) -> dict[str, Any]:
         ("features", "Features", story.has_panel),
         ("values", "Values", story.has_panel),
         ("margins", "Margins", True),
-        ("bound", "Bound", True),
         ("frontier", "Frontier", story.frontier is not None),
         ("new", "New samples", story.new is not None and story.has_panel),
+        ("bound", "Bound", True),
         ("run", "How it was run", True),
     )
     return {
@@ -83,14 +84,15 @@ def _run(story: PanelStory) -> list[tuple[str, str]]:
 def _features(story: PanelStory, page: Page) -> None:
     problem, listed = story.problem, story.panel.order
     leads = problem.leads[listed]
-    more: dict[str, Any] = {"lead": packed(leads, "<f8"), "more": [("lead", "lead", 76)], "means_last": True}
+    more: dict[str, Any] = {"lead": packed(leads, "<f8"), "more": [("lead", "lead", 76)]}
     words = "The features to measure. Each belongs to the class in which its mean is largest; the lead is by how much."
     if is_fold(problem):
         more |= {"fold": packed(np.exp2(leads), "<f8")}
         more["more"] += [("fold change", "fold", 90)]
         words += " Means are logarithms to base 2, so the fold change is 2 to the power of the lead."
     page.words["features_words"] = words
-    parts.add_features(page, story.names, listed, **more)
+    effects = effect_table(problem).iloc[:, 1:]  # beside the lead, a difference says little
+    parts.add_features(page, story.names, listed, effects, **more)
 
 
 def _strips(story: PanelStory, page: Page) -> None:
@@ -143,7 +145,10 @@ def _margins(story: PanelStory, page: Page) -> None:
     remarks = [" · not read back" if misread else "" for misread in view.misread]
     parts.add_margin_notes(page, story.names, view.samples, view.margins, remarks)
     tail = view.tail, panel.tail_margin
-    page.draw(figures.margins_figure(problem.labels[view.samples], view.margins, view.misread, tail), "margins")
+    page.draw(
+        figures.margins_figure(problem.labels[view.samples], view.margins, view.misread, margin_unit(problem), tail),
+        "margins",
+    )
 
 
 def _tail_words(story: PanelStory) -> str:

@@ -7,9 +7,11 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from cobic.answer.model import Model
+from cobic.answer.words import margin_unit
 from cobic.checker import Verification
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
@@ -83,15 +85,21 @@ def margin_rule(problem: Problem, features: str) -> str:
     if (problem.alpha > 0).any():
         asked += f", minus α = {one_or_many(problem.alpha)}"
     wins = "wins by what was asked" if times or (problem.alpha > 0).any() else "can be read back"
-    return f"A sample's margin is {asked}: above zero, its class {wins}."
+    return f"A sample's margin is {asked}, {margin_unit(problem)}: above zero, its class {wins}."
 
 
-def add_features(page: Page, names: Names, listed: Integers, **more: Any) -> None:
-    """The table of features: columns of X in this order."""
+def add_features(page: Page, names: Names, listed: Integers, effects: pd.DataFrame, **more: Any) -> None:
+    """The table of features: columns of X in this order, with what describes them."""
+    page.words["effects_words"] = sentence(
+        f"{', '.join(effects.columns[:-1])} and {effects.columns[-1]} compare a feature's class with all other samples "
+        "(area under the ROC curve, Welch's t, p adjusted by Benjamini and Hochberg over all features). They describe "
+        "the data, and took no part in the selection."
+    )
     page.data["features"] = {
         "name": [names.features[feature] for feature in listed],
         "cls": packed(names.problem.feature_classes[listed], "<i2"),
         "means": [packed(mean[listed], "<f8") for mean in names.problem.class_means],
+        "effects": {name: packed(values.to_numpy()[listed], "<f8") for name, values in effects.items()},
         "more": [],  # title, key and width of further columns of numbers
         **more,
     }
@@ -149,6 +157,8 @@ def add_new_samples(page: Page, names: Names, model: Model, new: Dataset, *, dra
         worst = np.flatnonzero(wrong)[np.argsort(-leads[wrong], kind="stable")]
         found = {
             "words": f"{(~wrong).sum()} of {wrong.size} samples that took no part are given their class.",
+            "accuracy": f"{100 * (~wrong).mean():.3g}",
+            "balanced": f"{100 * np.mean([(~wrong)[wanted == name].mean() for name in set(wanted.tolist())]):.3g}",
             "wrong_title": "Misclassified samples",
             "matrix": _confusion(known, wanted, predicted),
         }
@@ -158,15 +168,12 @@ def add_new_samples(page: Page, names: Names, model: Model, new: Dataset, *, dra
     ]
     page.words["validation"] = {**found, "names": known, "wrong": rows, "drawn": drawn}
     if drawn:
-        if new.y is not None:
-            page.words["validation"]["words"] += (
-                f" That is an accuracy of {100 * (1 - worst.size / predicted.size):.3g}\u00a0%."
-            )
-        _draw_newcomers(page, known, new, wanted, means)
+        _draw_newcomers(page, names, new, wanted, means)
 
 
-def _draw_newcomers(page: Page, known: list[str], new: Dataset, wanted: NDArray[Any], means: Floats) -> None:
+def _draw_newcomers(page: Page, names: Names, new: Dataset, wanted: NDArray[Any], means: Floats) -> None:
     """The margins of new samples, smallest first; without a class, those of the class that they are read as."""
+    known = names.classes[:-1]
     predicted = means.argmax(axis=1)
     labels = predicted if new.y is None else np.array([known.index(name) if name in known else -1 for name in wanted])
     own = np.take_along_axis(means, np.maximum(labels, 0)[:, None], axis=1)[:, 0]
@@ -182,7 +189,7 @@ def _draw_newcomers(page: Page, known: list[str], new: Dataset, wanted: NDArray[
     ]
     page.note("newcomers", np.arange(order.size, dtype=np.float64) + 0.5, notes)
     marked = np.zeros(order.size, dtype=np.bool_) if new.y is None else (labels != predicted)[order]
-    page.draw(figures.margins_figure(labels[order], margins[order], marked), "newcomers")
+    page.draw(figures.margins_figure(labels[order], margins[order], marked, margin_unit(names.problem)), "newcomers")
 
 
 def _confusion(names: list[str], wanted: NDArray[Any], predicted: Integers) -> list[tuple[str, list[Any]]]:

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 
 from cobic.answer.curve import Curve
+from cobic.answer.effects import effect_table
 from cobic.answer.folder import Answer
 from cobic.answer.panel_folder import PanelAnswer
 from cobic.matrix import Integers
 from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
-from cobic.report.views import Harm, Heatmap, harm_view, heatmap_view
+from cobic.report.views import Harm, Heatmap, TopFeatures, harm_view, heatmap_view, top_view
 
 MAX_TABLE = 60_000  # more features are in selection.csv only
 
@@ -65,6 +66,17 @@ class Story(Answer):
     def heatmap(self) -> Heatmap:
         """What the heatmap shows."""
         return heatmap_view(self.problem, self.result)
+
+    @cached_property
+    def effects(self) -> pd.DataFrame:
+        """What describes each feature."""
+        return effect_table(self.problem)
+
+    @cached_property
+    def top(self) -> TopFeatures:
+        """The best features: by the margin that they survive where there is a path, else by their t."""
+        merit = self.effects["t"].to_numpy() if self.curve is None else -self.curve.rank
+        return top_view(self.problem, self.result, self.heatmap, merit)
 
     @cached_property
     def harm(self) -> Harm:

@@ -17,6 +17,7 @@ GREY = "#8a8f98"
 HEATMAP_SPAN = 2.0  # standard deviations on either side of a feature's mean
 LEVELS = 254  # steps of the heatmap: the middle one is the mean
 MAX_CELLS, MAX_COLUMNS, MAX_ROWS = 4_000_000, 30_000, 2_000  # beyond 32,767 pixels browsers refuse a canvas
+MAX_TOP = 30  # features of the small heatmap: their names have room beside it
 MAX_STRIPS = 300  # small pictures: more than anybody looks at one by one, and the table has all
 _SETTLED = 0.05  # of the steps of a course: the first ones may lie far outside of where all others are
 _BLOCK_CELLS = 1 << 20  # 8 MB of the data at a time
@@ -75,6 +76,26 @@ def heatmap_view(problem: Problem, result: Result) -> Heatmap:
     thinned = samples.size < problem.n_samples or features.size < total
     cells = _quantised(problem, samples, features, centres[features], scales[features])
     return Heatmap(samples, features, blocks, cells, centres[features], scales[features], thinned)
+
+
+@dataclass(frozen=True, eq=False)
+class TopFeatures:
+    """The cells of a few features, as in the heatmap."""
+
+    features: Integers  # columns of X from top to bottom: by class, the best first
+    cells: NDArray[np.uint8]  # (features, samples of the heatmap)
+
+
+def top_view(problem: Problem, result: Result, heatmap: Heatmap, merit: Floats) -> TopFeatures:
+    """The best features: of each class as many as there is room for, the kept ones where there are any."""
+    eligible = (result.support if result.support.any() else problem.selectable) & (problem.feature_classes >= 0)
+    order = np.argsort(-merit, kind="stable")  # NaN, of which nothing is known, last
+    order = order[eligible[order]]
+    room = max(1, MAX_TOP // problem.n_classes)
+    of = problem.feature_classes[order]
+    features = np.concatenate([order[of == cls][:room] for cls in range(problem.n_classes)])[:MAX_TOP]
+    centres, scales = _spread_of(problem, features)
+    return TopFeatures(features, _quantised(problem, heatmap.samples, features, centres, scales).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,9 +227,13 @@ def strips_view(problem: Problem, table: Integers) -> Strips:
 
 def _spread(problem: Problem) -> tuple[Floats, Floats]:
     """Mean and standard deviation of every feature; 1 for features that do not vary."""
-    centres, scales = np.empty(problem.n_features), np.empty(problem.n_features)
-    for part in _blocks(problem.n_features, problem.n_samples):
-        columns = problem.matrix.columns(part)
+    return _spread_of(problem, np.arange(problem.n_features))
+
+
+def _spread_of(problem: Problem, features: Integers) -> tuple[Floats, Floats]:
+    centres, scales = np.empty(features.size), np.empty(features.size)
+    for part in _blocks(features.size, problem.n_samples):
+        columns = problem.matrix.columns(features[part])
         centres[part], scales[part] = columns.mean(axis=0), columns.std(axis=0)
     return centres, np.where(scales > 0, scales, 1.0)
 

@@ -1,4 +1,4 @@
-// The heatmap of a selection: what its cells say, and its zoom.
+// The heatmaps of a selection: what their cells say, and the zoom of the large one.
 "use strict";
 var cobic = window.cobic || {};
 
@@ -44,6 +44,13 @@ cobic.heatmap = ({ byId, data, unpack, short, views, follow, className, kept }) 
     const value = short(centres[column] + score * scales[column]);
     return `${about} — ${heatmap.rows[row]} · about ${value}${beyond} (${score < 0 ? "−" : "+"}${Math.abs(score).toFixed(1)} sd)`;
   });
+  const top = data.top && unpack(data.top.cells, Uint8Array);
+  follow("top", "top", (x, y) => {
+    const sample = Math.floor(x), row = Math.floor(y), name = data.top.features[row];
+    if (name === undefined || !(sample >= 0 && sample < height)) return "";
+    const score = (top[row * height + sample] / 127 - 1) * heatmap.span;
+    return `${name} — ${heatmap.rows[sample]} · ${score < 0 ? "−" : "+"}${Math.abs(score).toFixed(1)} sd`;
+  });
   const buttons = [...byId("zoom").querySelectorAll("button")];
   for (const button of buttons)
     button.addEventListener("click", () => {
@@ -62,6 +69,11 @@ cobic.heatmap = ({ byId, data, unpack, short, views, follow, className, kept }) 
   };
   const palette = (low, middle, high) =>
     Array.from({ length: 255 }, (_, i) => (i < 127 ? mixed(low, middle, i / 127) : mixed(middle, high, (i - 127) / 127)));
-  return (shade) => { image.glyph.color_mapper.palette = palette(shade("--low"), shade("--middle"), shade("--high")); };
+  const images = [image];
+  if (top) images.push(views["plot-top"].model.renderers.find((each) => each.glyph.type === "Image"));
+  return (shade) => {
+    const colours = palette(shade("--low"), shade("--middle"), shade("--high"));
+    for (const each of images) each.glyph.color_mapper.palette = colours;
+  };
 };
 window.cobic = cobic;

@@ -6,30 +6,41 @@
   const unpack = (text, Kind) => new Kind(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer);
   const short = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(4))) : "");
 
+  const save = (blob, name) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+
   // --- the table of features
   const features = data.features, means = features ? features.means.map((text) => unpack(text, Float64Array)) : [];
   const kept = features && features.kept && unpack(features.kept, Uint8Array);
   const classOf = features && unpack(features.cls, Int16Array);
   const className = (row) => (classOf[row] < 0 ? "" : data.classes[classOf[row]].name);
-  const numbers = (title, values, width) => ({
-    title, width, number: true, text: (row) => short(values[row]), value: (row) => values[row],
+  // `need`: which columns a narrow window leaves out first.
+  const brief = (value) => (value && Math.abs(value) < 1e-3 ? value.toExponential(1) : short(value));
+  const numbers = (title, values, width, need) => ({
+    title, width, need, number: true, text: (row) => brief(values[row]), value: (row) => values[row],
     csv: (row) => (Number.isNaN(values[row]) ? "" : values[row]),
   });
-  const dot = (cell, row) => {
-    if (classOf[row] < 0) return;
+  const faded = (cell, row) => { if (kept && !kept[row]) cell.className = "away"; };
+  const named = (cell, row) => {
+    faded(cell, row);
     const mark = cell.appendChild(document.createElement("i"));
     mark.className = "dot";
-    mark.style.background = data.classes[classOf[row]].colour;
+    mark.style.background = classOf[row] < 0 ? "none" : data.classes[classOf[row]].colour;
   };
-  const faded = (cell, row) => { if (kept && !kept[row]) cell.className = "away"; };
-  const words = (title, width, text, style, csv = text) => ({ title, width, text, value: text, style, csv });
-  const perClass = () => means.map((values, cls) => numbers(`mean ${data.classes[cls].name}`, values, 84));
-  const further = () => features.more.map(([title, key, width]) => numbers(title, unpack(features[key], Float64Array), width));
+  const words = (title, width, need, text, style, csv = text) => ({ title, width, need, text, value: text, style, csv });
+  const perClass = () => means.map((values, cls) => numbers(`mean ${data.classes[cls].name}`, values, 64, cls < 2 ? 1 : 6));
+  const further = () => features.more.map(([title, key, width]) => numbers(title, unpack(features[key], Float64Array), width, 3));
+  const effects = () => Object.entries(features.effects).map(([title, text]) => numbers(title, unpack(text, Float64Array), Math.max(62, 8.5 * title.length), title === "t" ? 5 : 4));
   const columns = () => [
-    words("feature", 130, (row) => features.name[row], faded),
-    words("class", 76, className, dot),
-    ...(kept ? [words("selected", 76, (row) => (kept[row] ? "kept" : "dropped"), faded, (row) => (kept[row] ? "True" : "False"))] : []),
-    ...(features.means_last ? [...further(), ...perClass()] : [...perClass(), ...further()]),
+    words("feature", 92, 0, (row) => features.name[row], named),
+    words("class", 64, 2, className),
+    ...(kept ? [words("selected", 70, 2, (row) => (kept[row] ? "kept" : "dropped"), faded, (row) => (kept[row] ? "True" : "False"))] : []),
+    ...further(), ...perClass(), ...effects(),
   ];
   const fillTable = () => {
     const lower = features.name.map((name) => name.toLowerCase());
@@ -43,17 +54,14 @@
       const rows = shown === count ? `${count} features` : `${shown} of ${count} features`;
       byId("shown").textContent = rows + (hidden ? `; ${hidden} more columns in a wider window, and in the CSV` : "");
     });
+    const first = table.columns.find((column) => column.title === features.sorted);
+    if (first) table.sort(first);
     const ask = () => table.filter({ text: byId("search").value.trim().toLowerCase(), which: which ? which.value : "" });
     byId("search").addEventListener("input", ask);
     if (which) which.addEventListener("change", ask);
-    byId("csv").addEventListener("click", () => {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([table.csv()], { type: "text/csv" }));
-      link.download = "features.csv";
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-    });
+    byId("csv").addEventListener("click", () => save(new Blob([table.csv()], { type: "text/csv" }), "features.csv"));
   };
+
   if (features) fillTable();
 
   // --- pictures
@@ -83,7 +91,24 @@
   const tools = { byId, data, unpack, short, views, say, follow, className, classOf, kept, means };
   const painters = [];
   if (data.heatmap) painters.push(cobic.heatmap(tools));
-  if (data.strips) painters.push(cobic.strips(tools));
+  const strips = data.strips && cobic.strips(tools);
+  if (strips) painters.push(strips.painter);
+
+  // --- every picture as a file
+  const offer = (after, name, make) => {
+    const place = document.createElement("div");
+    place.className = "downloads";
+    for (const kind of ["svg", "png"]) {
+      const button = place.appendChild(document.createElement("button"));
+      button.type = "button";
+      button.textContent = kind.toUpperCase();
+      button.title = `Download this picture as ${kind.toUpperCase()}`;
+      button.addEventListener("click", async () => save(await make(kind), `${name}.${kind}`));
+    }
+    after.after(place);
+  };
+  for (const [id, view] of Object.entries(views)) offer(byId(id), id.replace("plot-", ""), (kind) => view.export(kind, true).to_blob());
+  if (data.strips) offer(byId("strips"), "values", strips.picture);
 
   // --- light and dark: follows the system until the button is used
   const system = matchMedia("(prefers-color-scheme: dark)");

@@ -2,7 +2,7 @@
 "use strict";
 var cobic = window.cobic || {};
 
-// Returns how to paint them in the colours of a theme. A picture is drawn when it comes into sight.
+// Returns how to paint them in the colours of a theme, and how to make a file of them. A picture is drawn when it comes into sight.
 cobic.strips = ({ byId, data, unpack, short, say, classOf, means }) => {
   const FONT = "12px system-ui, sans-serif", FOOT = 20, EDGE = 6, WIDEST = 66;  // pixels: below and beside the rows
   const { features, classes, strips } = data, count = strips.samples.length;
@@ -69,6 +69,11 @@ cobic.strips = ({ byId, data, unpack, short, say, classOf, means }) => {
       this.canvas.height = height * ratio;
       const pen = this.canvas.getContext("2d");
       pen.scale(ratio, ratio);
+      this.paint(pen);
+      this.drawn = true;
+    }
+
+    paint(pen) {
       pen.font = FONT;
       pen.textBaseline = "middle";
       pen.fillStyle = shades.quiet;
@@ -78,13 +83,12 @@ cobic.strips = ({ byId, data, unpack, short, say, classOf, means }) => {
         pen.fillStyle = classes[labels[sample]].colour;
         pen.globalAlpha = count > 400 ? 0.4 : 0.7;
         pen.beginPath();
-        pen.arc(this.across(this.values[sample]), this.down(sample), count > 400 ? 1.6 : 2.6, 0, 7);
+        pen.arc(this.across(this.values[sample]), this.down(sample), count > 400 ? 1.6 : 2.6, 0, 2 * Math.PI);
         pen.fill();
       }
       pen.globalAlpha = 1;
       pen.fillStyle = shades.ink;
       classes.forEach((_, index) => pen.fillRect(this.across(means[index][strips.features[this.place]]) - 1, row * index + 2, 2, row - 4));
-      this.drawn = true;
     }
 
     drawAxis(pen) {
@@ -127,9 +131,37 @@ cobic.strips = ({ byId, data, unpack, short, say, classOf, means }) => {
       inSight.observe(each.frame);
     }
   };
-  return (shade, atOnce) => {
-    Object.assign(shades, { ink: shade("--ink"), quiet: shade("--quiet"), line: shade("--line") });
+  // All of them in one picture, three in a row: as a file.
+  const ACROSS = 3, WIDE = 320, GAP = 24, HEAD = 24;  // pixels
+  const picture = (kind) => {
+    const layer = new (Bokeh.require("core/util/canvas").CanvasLayer)(kind === "png" ? "canvas" : "svg", true);
+    const down = Math.ceil(all.length / ACROSS), step = height + HEAD + GAP;
+    layer.resize(Math.min(ACROSS, all.length) * (WIDE + GAP) + GAP, down * step + GAP);
+    const pen = layer.ctx;
+    pen.scale(layer.pixel_ratio, layer.pixel_ratio);
+    pen.fillStyle = shades.paper;
+    pen.fillRect(0, 0, layer.bbox.width, layer.bbox.height);
+    all.forEach((strip, place) => {
+      pen.save();
+      pen.translate(GAP + (place % ACROSS) * (WIDE + GAP), GAP + Math.floor(place / ACROSS) * step);
+      pen.font = FONT;
+      pen.textBaseline = "middle";
+      pen.fillStyle = shades.ink;
+      pen.fillText(clipped(pen, features.name[strips.features[strip.place]], WIDE - 2 * WIDEST), 0, HEAD / 3);
+      pen.fillStyle = shades.quiet;
+      pen.fillText(strips.leads[strip.place], WIDE - WIDEST, HEAD / 3);
+      pen.translate(0, HEAD);
+      strip.width = WIDE;
+      strip.paint(pen);
+      pen.restore();
+    });
+    again();
+    return layer.to_blob();
+  };
+  const painter = (shade, atOnce) => {
+    Object.assign(shades, { ink: shade("--ink"), quiet: shade("--quiet"), line: shade("--line"), paper: shade("--paper") });
     if (atOnce) for (const each of all) each.draw(); else again();
   };
+  return { painter, picture };
 };
 window.cobic = cobic;

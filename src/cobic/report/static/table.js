@@ -2,7 +2,7 @@
 "use strict";
 var cobic = window.cobic || {};
 
-// Columns: {title, text(row), value(row), number, csv(row), width}; `text` is what is shown, `value` what is sorted by.
+// Columns: {title, text(row), value(row), number, csv(row), width, need}; `text` is what is shown, `value` what is sorted by.
 cobic.Table = class {
   static ROW = 32;
   static HEAD = 36;
@@ -51,10 +51,12 @@ cobic.Table = class {
     if (this.visible) this.onChange(rows.length, this.columns.length - this.visible.length);
   }
 
-  // As many columns as the window is wide for; the first ones matter most.
+  // As many columns as the window is wide for, those that are needed most.
   fit() {
     let room = this.element.clientWidth || 800;
-    this.visible = this.columns.filter((column) => (room -= column.width + 14) >= -14);
+    const needed = [...this.columns].sort((one, other) => one.need - other.need);
+    const fitting = new Set(needed.filter((column) => (room -= column.width + 14) >= -14));
+    this.visible = this.columns.filter((column) => fitting.has(column));
     this.grid = this.visible.map((column, place) => (place ? `minmax(${column.width}px, 1fr)` : `minmax(${column.width}px, 2fr)`)).join(" ");
     this.drawHead();
     this.draw();
