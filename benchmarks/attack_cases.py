@@ -155,7 +155,8 @@ class Panel:
     @cached_property
     def best(self) -> Fraction | None:
         """The largest tail margin; None if there is no panel."""
-        unit = 1.0 if self.exact else float(np.abs(self.X).max()) or 1.0  # linear programs want numbers of usual size
+        # Linear programs want numbers of usual size; a power of two leaves ties as they are.
+        unit = 1.0 if self.exact or not self.X.any() else 2.0 ** (int(np.frexp(np.abs(self.X).max())[1]) - 1)
         case = replace(self.case, X=self.X / unit)
         rated = (Fraction(case._tail_margin(case._margins(chosen), self.weights)) for chosen in case.panels())
         best = max(rated, default=None)
