@@ -132,7 +132,7 @@ def test_features_in_rows_and_a_labels_file_give_the_same_answer(table, tmp_path
 
 def test_method_options_reach_the_method(table, capsys):
     options = ["--method", "bilevel-vns", "-O", "criterion=published", "-O", "restarts=2", "--seed", "3"]
-    assert main(["select", str(table), "--labels", "class", *options]) == 0
+    assert main(["select", str(table), "--labels", "class", *options]) == 5  # the published criterion is fooled
     assert main(["select", str(table), "--labels", "class", "--ties", "exclude", "--beta-rule", "sign-aware"]) == 0
     capsys.readouterr()
     assert "has no option 'speed'" in fails(capsys, 2, "select", table, "--labels", "class", "--json", "-O", "speed=1")
@@ -148,7 +148,7 @@ def test_method_options_reach_the_method(table, capsys):
         (["select", "{table}"], "say where the classes are"),
         (["select", "nowhere.csv", "--labels", "class"], "there is no file nowhere.csv"),
         (["select", "{table}", "--labels", "kind"], "no column or line 'kind'"),
-        (["select", "{table}", "--labels", "class", "--alpha", "much"], "invalid float value"),
+        (["select", "{table}", "--labels", "class", "--alpha", "much"], "alpha is 'much': give a number, a share"),
         (["select", "{table}", "--labels", "class", "--alpha", "-1"], "alpha is -1"),
         (["select", "{table}", "--labels", "class", "--beta", "0.5"], "beta is 0.5"),
         (["select", "{table}", "--labels", "class", "--json", "--method", "magic"], "choose one of certified"),
@@ -626,7 +626,9 @@ def test_path_writes_the_curve_and_the_ranking(table, tmp_path, capsys):
     assert main(["path", *arguments, "--top", "5", "--out", str(out)]) == 0
     told = capsys.readouterr().out
     assert "Choose: alpha = " in told
-    assert sorted(path.name for path in out.iterdir()) == ["path.csv", "path.json", "path.svg", "ranking.csv"]
+    answer = ["certificate.json", "model.json", "report.html", "run.json", "selection.csv"]
+    curve = ["path.csv", "path.json", "path.svg", "ranking.csv"]
+    assert sorted(path.name for path in out.iterdir()) == sorted([*answer, *curve])
     assert list(pd.read_csv(out / "path.csv")["alpha"]) == [0.0, 10.0, 30.0]
     ranking = pd.read_csv(out / "ranking.csv")
     assert list(ranking["rank"]) == list(range(1, 151))

@@ -306,3 +306,11 @@ def test_golub_path_has_the_published_counts(golub):
     path = cobic.path(golub.X, golub.y, alphas=[0, 10, 20, 50], cv=None)
     assert list(path.table["n_selected"]) == [7080, 7077, 7074, 7062]
     assert set(path.table["status"]) == {"optimal"}
+
+
+def test_what_a_path_tells_can_be_asked_for_again(data, curve):
+    told = [float(f"{value:.6g}") for value in curve.table["alpha"]]
+    assert told == curve.table["alpha"].tolist()
+    top, row = told[-1], curve.table.iloc[-1]
+    assert cobic.Problem(data.X, data.y, alpha=top).is_consistent(curve.results[-1].support)
+    assert row["n_selected"] > 0

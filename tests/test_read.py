@@ -153,7 +153,7 @@ def test_bad_tables_are_refused_with_their_place(write, text, arguments, words):
             "names no sample of .*such as 'id', 'x1', 'x2'; the lines of the other, 's1', 's2'; the col",
         ),
         ("id,class\nS1,a\nS2,b\n", "upper and lower case differ, as in 'S1' and 's1'"),
-        ("class\na\nb\n", "one column only: put the name of the sample before each class"),
+        ("class\na\nb\nc\nd\ne\nf\n", "has 7 classes, but"),
         ("id,s1,s2\nclass,a,b\n", "two lines and 3 columns: it looks transposed"),
     ],
 )

@@ -17,15 +17,30 @@ from cobic.problem import Problem
 from cobic.search.budget import Budget
 from cobic.search.result import Result, Status
 
+_MOST_MARGINS = 10_000  # each is a search of its own: more take days, and lie on top of each other
 _QUICK_PROGRAMS = 1000  # of fits that only lead to the next margin
 _CLOSE = 0.15  # of a margin: two that are closer need none between them
+_DIGITS = 6  # of the margins of a grid of its own: what is told can be asked for again
+_BELOW = 1e-9  # of a margin: what a selection bears is a little less than what it has
 _PUSHES = 4  # halvings between what was found and its bound
+
+
+LEAST: dict[Kind, float] = {"alpha": 0.0, "beta": 1.0}  # the margin that asks for nothing beyond consistency
 
 
 def at_margin(problem: Problem, kind: Kind, value: float) -> Problem:
     """The problem with another α, or another β."""
     alpha, beta = (value, problem.beta) if kind == "alpha" else (problem.alpha, value)
     return problem.with_margins(alpha, beta)
+
+
+def rounded_down(value: float, digits: int = _DIGITS) -> float:
+    """A number of a few digits, as it is told, that is smaller; 0 for what is not above."""
+    value *= 1 - _BELOW
+    if not (np.isfinite(value) and value > 0):
+        return 0.0
+    unit = 10.0 ** (np.floor(np.log10(value)) - digits + 1)
+    return float(f"{np.floor(value / unit) * unit:.{digits}g}")
 
 
 @dataclass
@@ -61,7 +76,7 @@ class Tracer:
     @property
     def least(self) -> float:
         """The margin that asks for nothing beyond consistency."""
-        return 0.0 if self.kind == "alpha" else 1.0
+        return LEAST[self.kind]
 
     def along(self, values: Sequence[float], *, quick: bool = False) -> None:
         """Solve for ascending values, each started from the last."""
@@ -79,7 +94,7 @@ class Tracer:
 
     def adaptive(self, count: int, start: Sequence[Bools] = ()) -> None:
         """Solve from no margin to the largest feasible one, and between where the number of features changes most."""
-        require_whole("n_margins", count, 2)
+        require_whole("n_margins", count, 2, _MOST_MARGINS)
         first = self._solve(self.least, start)
         message = f"there is no path: {first.reason}, which is proven; give slack_penalty for soft margins"
         require(first.status != Status.INFEASIBLE, message)
@@ -155,7 +170,7 @@ class Tracer:
         largest = self.largest = self._largest_margin([first.support])
         if self.kind == "alpha":
             largest = self.largest = self._pushed(largest)
-        top = float(np.nextafter(largest.found, self.least))
+        top = rounded_down(largest.found)
         if top > self.least:
             self.results[top] = self._solve(top, [largest.support], quick=True)
 
@@ -175,7 +190,7 @@ class Tracer:
     def _fill_in(self, count: int) -> None:
         """Solve between the neighbours that differ most, until there are enough margins."""
         while len(self.results) < count and (gap := _widest(self.results)) is not None:
-            middle = _between(*gap)
+            middle = float(f"{_between(*gap):.{_DIGITS}g}")
             self.results[middle] = self._solve(middle, [self.results[value].support for value in gap], quick=True)
 
     def _raise_largest(self) -> None:

@@ -57,12 +57,19 @@ def found_line(problem: Problem, result: Result) -> str:
     if result.soft and all(result.counts):
         return f"{_kept(problem, result)}; {violations_phrase(problem, result)}."
     if not result.consistent:
-        stopped = f" before the {result.stopped_by}" if result.stopped_by else ""
-        return f"No consistent selection was found{stopped}: {result.reason}."
+        return f"{_none_found(result)}."
     return (
         f"{_kept(problem, result)}; every training sample's class can be read back from them, "
         f"worst margin {margin_words(problem, result.worst_margin)}."
     )
+
+
+def _none_found(result: Result) -> str:
+    """That nothing was found, what ended the search, and what there is instead."""
+    ended = f" before the {result.stopped_by}" if result.stopped_by else ""
+    ended = ended or (" with the linear programs that were allowed" if result.left_open_by == "max_programs" else "")
+    instead = f": {result.reason}" if result.support.any() else ""
+    return f"No consistent selection was found{ended}{instead}"
 
 
 def proven_line(problem: Problem, result: Result) -> str:
@@ -79,6 +86,8 @@ def proven_line(problem: Problem, result: Result) -> str:
         return f"Objective {size}; {word[:1].lower()}{word[1:]}: at most {result.objective_bound:.6g} ({took})."
     if result.status == Status.OPTIMAL:
         return f"{word}: no consistent selection has more than {result.upper_bound} features ({took})."
+    if bound_is_proven(problem, result) and not result.consistent:
+        return f"{word}: none has more than {result.upper_bound} features ({took}); whether there is any is open."
     if bound_is_proven(problem, result):
         on = "; more time may close it" if result.stopped_by == "time limit" else ""
         on = "; --gap 0 goes on" if result.left_open_by in ("target gap", "patience") else on

@@ -106,6 +106,27 @@ def _beta_bound(problem: Problem, low: float, budget: Budget) -> float:
     return high
 
 
+def some_selection(problem: Problem, budget: Budget, effort: Effort = DEFAULT) -> Bools | None:
+    """A selection that bears the margins asked for, of as many features as halving them finds; None if none does.
+
+    The fewer the features, the larger the margins they can have: so a hard margin is come to over easier ones.
+    """
+    programs = FeaturePrograms(Bundle(problem, budget, effort))
+    least, counts = np.maximum(problem.required_sizes, 1), problem.feature_class_sizes
+    while (counts > least).any():
+        counts = np.maximum(counts // 2, least)
+        solution = programs.solve(counts, closely=True)
+        if solution is None:
+            return None
+        support = problem.constraints.complete(round_to_counts(problem, solution.mixture.x, counts))
+        if solution.excluded or not problem.counts(support).all():
+            continue
+        for candidate in (support, raise_margin(problem, support, budget)):
+            if problem.is_consistent(candidate):
+                return candidate
+    return None
+
+
 def selections_with_large_margins(
     problem: Problem, budget: Budget, effort: Effort = DEFAULT
 ) -> Iterator[tuple[float, Bools | None]]:

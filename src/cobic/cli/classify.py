@@ -4,6 +4,7 @@ example: cobic classify answer/model.json new.csv --labels class --out classes.c
 """
 
 import argparse
+import re
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -16,11 +17,14 @@ import pandas as pd
 from cobic.answer.model import Model
 from cobic.checks import require
 from cobic.cli import common
+from cobic.cli.main import printable
 from cobic.errors import InputError
 from cobic.io import write_text
 from cobic.io.labels import some
 from cobic.matrix import as_matrix
 from cobic.problem.dataset import Dataset
+
+_NUMBERED = re.compile(r"(column|feature)_\d+")  # what a reader calls features that have no names
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +61,8 @@ def _matched(model: Model, data: Dataset) -> Dataset:
     names = model.feature_names
     if names is None or data.feature_names == names:
         return data
+    if all(_NUMBERED.fullmatch(name) for name in names):
+        return _matched_by_place(names, data)
     times = Counter(data.feature_names)
     missing = [name for name in names if name not in times]
     if missing:
@@ -73,9 +79,23 @@ def _matched(model: Model, data: Dataset) -> Dataset:
     pick = [at[name] for name in names]
     more = len(data.feature_names) - len(names)
     left = f"; {more} that the model does not have are left out" if more else ""
-    print(f"{data.source}: features matched by name, as their order is not the model's{left}", file=sys.stderr)
+    print(
+        printable(f"{data.source}: features matched by name, as their order is not the model's{left}"), file=sys.stderr
+    )
     X = as_matrix(data.X).selected(np.array(pick))
     return replace(data, X=X, feature_names=names, feature_descriptions=None, feature_kinds=None, test=None)
+
+
+def _matched_by_place(names: tuple[str, ...], data: Dataset) -> Dataset:
+    """The same features by their places, where the model's have no names; that is told."""
+    message = (
+        f"{data.source} has {len(data.feature_names)} features and the model {len(names)}, which have numbers for "
+        "names: they can only be told by their places; give the same columns in the same order"
+    )
+    require(len(data.feature_names) == len(names), message)
+    told = f"{data.feature_names[0]!r} is taken for the model's {names[0]!r}, and so on"
+    print(f"{data.source}: features matched by their places, as the model's have no names: {told}", file=sys.stderr)
+    return replace(data, feature_names=names)
 
 
 def _tell_unknown(model: Model, data: Dataset) -> None:
@@ -83,7 +103,8 @@ def _tell_unknown(model: Model, data: Dataset) -> None:
     unknown = {cls: size for cls, size in data.class_sizes.items() if cls not in known}
     if unknown:
         told = ", ".join(f"{cls!r} of {size} samples" for cls, size in unknown.items())
-        print(f"{data.source}: the model does not know {told}; it knows {', '.join(sorted(known))}", file=sys.stderr)
+        unknown_line = f"{data.source}: the model does not know {told}; it knows {', '.join(sorted(known))}"
+        print(printable(unknown_line), file=sys.stderr)
 
 
 def _tell(arguments: argparse.Namespace, table: pd.DataFrame, errors: int | None) -> None:

@@ -3,6 +3,7 @@
 import argparse
 import ast
 import json
+import shlex
 import signal
 import sys
 import threading
@@ -21,7 +22,7 @@ from cobic.answer.panel_folder import PANEL_FILES
 from cobic.answer.steps import Steps
 from cobic.answer.words import found_line, proven_line
 from cobic.checks import require, require_whole
-from cobic.cli.main import EXIT_INFEASIBLE, EXIT_INTERRUPTED
+from cobic.cli.main import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_NOTHING_FOUND
 from cobic.errors import InputError
 from cobic.io import read, read_groups, write_folder
 from cobic.io.files import prepare_folder
@@ -74,10 +75,12 @@ def add_method_arguments(parser: argparse.ArgumentParser, time_limit: float = 60
     add("-O", "--option", action="append", default=[], metavar="NAME=VALUE", help="option of the method (repeatable)")
 
 
-def add_margin_arguments(parser: argparse.ArgumentParser) -> None:
+def add_margin_arguments(parser: argparse.ArgumentParser, *, in_words: bool = False) -> None:
     """Arguments that say by how much a class must win."""
     group = parser.add_argument_group("the margins")
-    group.add_argument("--alpha", type=float, default=0.0, help="additive margin, at least 0 (default: 0)")
+    shares = ", a share of the largest feasible one as 30%%, or auto: cross-validated" if in_words else ", at least 0"
+    kind = number_or_text if in_words else float
+    group.add_argument("--alpha", type=kind, default=0.0, help=f"additive margin{shares} (default: 0)")
     group.add_argument("--beta", type=float, default=1.0, help="multiplicative margin, at least 1 (default: 1)")
 
 
@@ -87,7 +90,7 @@ def add_rule_arguments(parser: argparse.ArgumentParser) -> None:
     add("--ties", choices=("first", "exclude"), default="first", help="features with tied class means")
     add("--beta-rule", choices=("published", "sign-aware"), default="published")
     price = "let margins be violated at a price, in features per unit of margin; auto for a sensible one"
-    add("--slack-penalty", metavar="PRICE", default=float("inf"), type=_penalty, help=price)
+    add("--slack-penalty", metavar="PRICE", default=float("inf"), type=number_or_text, help=price)
     add("--fixed-in", action="append", metavar="NAME", help="feature that must be selected (repeatable)")
     add("--fixed-out", action="append", metavar="NAME", help="feature that must not be (repeatable)")
     groups = "table with the columns feature, group: all of a group or nothing"
@@ -139,8 +142,8 @@ def add_parallel_arguments(parser: argparse.ArgumentParser, what: str) -> None:
     group.add_argument("--cluster", metavar="WHERE", help="local:4 for four Dask workers, or tcp://HOST:PORT")
 
 
-def _penalty(text: str) -> float | str:
-    """A price; other words are left to the problem, which knows "auto" and complains about the rest."""
+def number_or_text(text: str) -> float | str:
+    """A price or a margin; words are left to those who know some of them, and complain about the rest."""
     try:
         return float(text)
     except ValueError:
@@ -282,6 +285,12 @@ def solve_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"method": arguments.method, "time_limit": time_limit, "seed": arguments.seed, **options}
 
 
+def about_the_same(arguments: argparse.Namespace, command: str, *more: str) -> str:
+    """Another command about the same data."""
+    asked = reading(arguments)
+    return shlex.join(["cobic", command, str(asked.path), *asked.classes, *asked.layout, *more])
+
+
 def share(text: str) -> float:
     """A share such as 0.001 or 0.1%."""
     number, percent, rest = text.strip().partition("%")
@@ -368,7 +377,7 @@ def exit_code(result: Result) -> int:
     """The exit code that goes with an answer."""
     if result.stopped_by == "interrupt":
         return EXIT_INTERRUPTED
-    return EXIT_INFEASIBLE if result.status == Status.INFEASIBLE else 0
+    return {Status.INFEASIBLE: EXIT_INFEASIBLE, Status.UNKNOWN: EXIT_NOTHING_FOUND}.get(result.status, 0)
 
 
 def describe(problem: Problem, result: Result) -> str:

@@ -8,7 +8,7 @@ from math import isnan
 from typing import Any
 
 from cobic.cli import common
-from cobic.io.overview import Overview, next_command, overview
+from cobic.io.overview import Overview, next_commands, overview
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,14 +22,14 @@ def run(arguments: argparse.Namespace) -> None:
     reading = common.reading(arguments, labelled=False)
     common.tell_memory(reading, solving=False)
     found = overview(reading)
-    command = next_command(found, reading)
+    commands = next_commands(found)
     if arguments.json:
-        common.print_json(_document(found, command))
+        common.print_json(_document(found, commands))
     else:
-        print("\n".join(f"{word:<12}{text}" for word, text in _lines(found, command)))
+        print("\n".join(f"{word:<12}{text}" for word, text in _lines(found, commands)))
 
 
-def _lines(found: Overview, command: str) -> list[tuple[str, str]]:
+def _lines(found: Overview, commands: tuple[str, ...]) -> list[tuple[str, str]]:
     table, values = found.arranged.table, found.values
     lines = [
         ("file", f"{table.path} ({table.form})"),
@@ -47,7 +47,8 @@ def _lines(found: Overview, command: str) -> list[tuple[str, str]]:
     if found.n_ties is not None:
         lines.append(("ties", f"{found.n_ties} features have the same largest mean in several classes"))
     lines += [("advice", found.advice)] if found.advice else []
-    return [*lines, ("set aside", ", ".join(found.arranged.set_aside) or "nothing"), ("next", command)]
+    lines.append(("set aside", ", ".join(found.arranged.set_aside) or "nothing"))
+    return [*lines, *zip(("next", "or", "", "", ""), commands, strict=True)]
 
 
 def _layout(found: Overview) -> str:
@@ -76,10 +77,11 @@ def _missing(found: Overview) -> str:
 def _names(found: Overview) -> str:
     repeated = [(word, names) for word, names in found.repeated.items() if names]
     told = [f"{len(names)} {word} names occur more than once, as {names[0]!r}" for word, names in repeated]
-    return "; ".join(told) or "all distinct"
+    made_up = "; made up, as line 1 is read as data: --header-row 1 if it holds the names"
+    return ("; ".join(told) or "all distinct") + (made_up if found.reading.header_row == 0 else "")
 
 
-def _document(found: Overview, command: str) -> dict[str, Any]:
+def _document(found: Overview, commands: tuple[str, ...]) -> dict[str, Any]:
     arranged, table = found.arranged, found.arranged.table
     return {
         "file": str(table.path),
@@ -100,5 +102,6 @@ def _document(found: Overview, command: str) -> dict[str, Any]:
         "ties": found.n_ties,
         "advice": found.advice or None,
         "set_aside": list(arranged.set_aside),
-        "next": command,
+        "next": commands[0],
+        "or": list(commands[1:]),
     }

@@ -4,15 +4,19 @@ example: cobic path leukaemia.csv --labels class --top 50 --out curve
 """
 
 import argparse
-import shlex
 from typing import Any
 
 from cobic.analyses.path import Path as Curve
 from cobic.analyses.path import path
 from cobic.answer.curve import PATH_FILES, path_document, path_files
+from cobic.answer.curve import Curve as CurveFiles
+from cobic.answer.folder import ANSWER_FILES, answer_files
 from cobic.cli import common
 from cobic.cli.main import EXIT_INTERRUPTED
+from cobic.report.page import render
+from cobic.report.story import Story
 
+_FILES = (*PATH_FILES, *ANSWER_FILES)
 _WIDE = 0.1  # of the features kept: a bound further above leaves open what is possible
 _SHOWN = ["n_selected", "upper_bound", "status", "worst_margin", "cv_error", "cv_se"]
 
@@ -30,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_rule_arguments(parser)
     common.add_method_arguments(parser, time_limit=10.0)
     common.add_parallel_arguments(parser, "folds")
-    output = common.add_answer_arguments(parser, "path.csv, ranking.csv, path.json and, with matplotlib, path.svg")
+    output = common.add_answer_arguments(
+        parser, "path.csv, ranking.csv, path.json, path.svg; of the chosen margin what select writes"
+    )
     output.add_argument(
         "--top", type=int, metavar="N", help="list the N features that survive the largest margins (see also panel)"
     )
@@ -43,10 +49,18 @@ def run(arguments: argparse.Namespace) -> int:
     with common.repeated(arguments, path, "tracing", **more) as (curve, steps), common.finishing():
         _tell(arguments, curve)
         if arguments.out is not None:
-            common.write_files(arguments, path_files(curve), PATH_FILES)
+            common.write_files(arguments, {**path_files(curve), **_chosen_files(curve, str(arguments.data))}, _FILES)
         if curve.stopped_by is None:
             steps.discard()
     return EXIT_INTERRUPTED if curve.stopped_by == "interrupt" else 0
+
+
+def _chosen_files(curve: Curve, source: str) -> dict[str, str]:
+    """The answer at the chosen margin, as `cobic select --out` would write it, with the curve on its page."""
+    if curve.chosen is None:
+        return {}
+    story = Story(curve.chosen_problem, curve.chosen_result, source, curve=CurveFiles.of(curve))
+    return {**answer_files(story), "report.html": render(story)}
 
 
 def _margins(option: str, text: str | None) -> Any:
@@ -58,6 +72,7 @@ def _tell(arguments: argparse.Namespace, curve: Curve) -> None:
         common.print_json(path_document(curve, arguments.top))
         return
     shown = curve.table[[curve.kind, *(name for name in _SHOWN if name in curve.table)]]
+    shown = shown.assign(**{curve.kind: [f"{value:.6g}" for value in shown[curve.kind]]})  # to be asked for again
     common.print_table(shown)
     if curve.largest is not None:
         print(
@@ -69,7 +84,7 @@ def _tell(arguments: argparse.Namespace, curve: Curve) -> None:
     if arguments.top is not None:
         common.print_table(curve.top(arguments.top))
         print("Each of these survives with many others; the best together, with a proof, are a panel:")
-        print(f"  {_panel_command(arguments, 'panel', '--size', str(arguments.top))}")
+        print(f"  {common.about_the_same(arguments, 'panel', '--size', str(arguments.top))}")
 
 
 def _tell_of_panels(arguments: argparse.Namespace, curve: Curve) -> None:
@@ -83,10 +98,4 @@ def _tell_of_panels(arguments: argparse.Namespace, curve: Curve) -> None:
             f"{row['upper_bound']} features. How wide a margin a given number of features reaches, and what is proven "
             "about it, says the frontier:"
         )
-        print(f"  {_panel_command(arguments, 'frontier')}")
-
-
-def _panel_command(arguments: argparse.Namespace, command: str, *more: str) -> str:
-    """A command about the same data."""
-    asked = common.reading(arguments)
-    return shlex.join(["cobic", command, str(asked.path), *asked.classes, *asked.layout, *more])
+        print(f"  {common.about_the_same(arguments, 'frontier')}")

@@ -12,17 +12,22 @@ from cobic.answer.tables import summary_document
 from cobic.checks import require
 from cobic.cli import common
 from cobic.io import write_folder, write_text
-from cobic.methods import METHODS, solve
+from cobic.methods import DEFAULT_METHOD, METHODS, solve
+from cobic.problem import Problem
+from cobic.problem.dataset import Dataset
 from cobic.report.page import render
 from cobic.report.story import Story
 from cobic.search.budget import Stopwatch
 from cobic.search.cluster import cluster
+from cobic.search.result import Result, Status
+
+_LEAST_SECONDS = 1.0  # of a fit whose margin took all the time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     common.add_table_arguments(parser)
-    common.add_margin_arguments(parser)
+    common.add_margin_arguments(parser, in_words=True)
     common.add_rule_arguments(parser)
     common.add_method_arguments(parser)
     common.add_parallel_arguments(parser, "restarts of bilevel-vns")
@@ -37,13 +42,14 @@ def run(arguments: argparse.Namespace) -> int:
     options = {**common.solve_options(arguments), **_side_by_side(arguments)}
     watch = Stopwatch()
     data = common.read_data(asked, transformed=arguments.transform is not None)
-    problem = data.problem(arguments.alpha, arguments.beta, **common.rules(arguments, data))
+    problem, words = _problem(arguments, data, options)
     watch.lap("read")
     with common.output_folder(arguments.out, overwrite=arguments.force):
         if arguments.report is not None:
             common.require_place(arguments.report, overwrite=arguments.force)
         if not arguments.json:
             print(common.read_line(data, problem))
+            print(end=words)
         with cluster(arguments.cluster), common.live_progress("selecting") as on_progress:
             result = solve(problem, on_progress=on_progress, **options)
         watch.lap("solve")
@@ -54,9 +60,49 @@ def run(arguments: argparse.Namespace) -> int:
             else:  # before anything is written, so that a full disk cannot lose it
                 print(common.describe(problem, result), flush=True)
             written = _write(arguments, story, watch)
-            if not arguments.json:
-                print(_where(arguments, written))
+    if not arguments.json:
+        print(end=_what_to_try(arguments, problem, result))
+        print(_where(arguments, written))
     return common.exit_code(result)
+
+
+def _problem(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any]) -> tuple[Problem, str]:
+    """The problem, and where its margin is asked for in words, how it was come by; the time for that is counted."""
+    rules = common.rules(arguments, data)
+    if not isinstance(arguments.alpha, str):
+        return data.problem(arguments.alpha, arguments.beta, **rules), ""
+    from cobic.analyses.margin import choose_alpha, is_in_words  # scikit-learn, which nothing else here needs
+
+    is_in_words(arguments.alpha)
+    problem, watch = data.problem(0.0, arguments.beta, **rules), Stopwatch()
+    with common.live_progress("looking for the margin"):
+        chosen = choose_alpha(problem, arguments.alpha, options["time_limit"], options["seed"])
+    watch.lap("margin")
+    if options["time_limit"] is not None:
+        options["time_limit"] = max(options["time_limit"] - watch.seconds["margin"], _LEAST_SECONDS)
+    if arguments.method == DEFAULT_METHOD:
+        options["start"] = list(chosen.known)
+    return problem.with_margins(chosen.alpha, problem.beta), f"{chosen.words}.\n"
+
+
+def _what_to_try(arguments: argparse.Namespace, problem: Problem, result: Result) -> str:
+    """What to do where there is nothing; empty where there is something, or it was stopped by hand."""
+    found = result.status not in (Status.INFEASIBLE, Status.UNKNOWN)
+    if found or result.stopped_by == "interrupt" or not problem.feature_class_sizes.all():
+        return ""
+    from cobic.analyses.margin import feasible_words
+
+    smaller = feasible_words(problem)
+    option = smaller.split(" is ")[0].replace("alpha = ", "--alpha ").replace("beta = ", "--beta ")
+    cures = [(option, smaller)] if smaller else []
+    if not problem.soft:
+        cures.append(("--slack-penalty auto", "soft margins: names the samples that do not fit"))
+    if result.status == Status.UNKNOWN and not METHODS[arguments.method].proves:
+        cures.append((f"--method {DEFAULT_METHOD}", "which says what is proven"))
+    elif result.stopped_by == "time limit":
+        cures.append((f"--time-limit {4 * arguments.time_limit:g}", "more time"))
+    cures.append((common.about_the_same(arguments, "panel", "--size", "20"), "a panel, which always exists"))
+    return "".join(f"{line}\n" for line in ["Try one of these:", *(f"  {cure}   # {what}" for cure, what in cures)])
 
 
 def _side_by_side(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from cobic.cli.main import EXIT_DOES_NOT_CHECK
 from cobic.errors import InputError
 from cobic.io import read_groups
 from cobic.io.files import settle
-from cobic.io.source import readable
+from cobic.io.source import readable, require_ordinary
 from cobic.problem import PanelProblem, Problem
 from cobic.problem.dataset import Dataset
 from cobic.problem.identity import problem_arguments
@@ -99,10 +99,9 @@ def _read(path: Path) -> dict[str, Any]:
     """The document in a file; nothing if it is none, or says something twice."""
     settle(path.parent)
     with readable(path):
-        if path.exists():
-            require(path.is_file(), f"{path} is no file: give that of a certificate")
-            size = path.stat().st_size
-            require(size <= _MOST_BYTES, f"{path} has {size >> 20} MB, which is more than a certificate takes")
+        require_ordinary(path)
+        size = path.stat().st_size
+        require(size <= _MOST_BYTES, f"{path} has {size >> 20} MB, which is more than a certificate takes")
         content = path.read_bytes()
     try:
         document = json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_refuse)

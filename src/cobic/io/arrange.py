@@ -210,8 +210,8 @@ def _labelled(view: Arranged, options: LabelOptions) -> Arranged | None:
     view = replace(view, labels_file=file.path)
     if file.in_order is None:
         return _from_file(_with_ids(view, ids), options.asked, file)
-    reason, fits = f"{file.path.name} has as many classes", len(file.in_order) == view.table.rows.size
-    return replace(view, y=np.array(file.in_order, dtype=str), reason=reason) if fits else None
+    classes, reason = file.of_samples(view.table.rows.size), f"{file.path.name} has as many classes, in this order"
+    return None if classes is None else replace(view, y=np.array(classes, dtype=str), reason=reason)
 
 
 def _from_table(view: Arranged, labels: str) -> Arranged | None:

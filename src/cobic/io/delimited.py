@@ -25,6 +25,10 @@ class OneColumnError(InputError):
     """A table with one column only."""
 
 
+class NoNamesError(InputError):
+    """A first line that looks like data where the names should be."""
+
+
 def read_delimited(path: Path, options: Reading) -> RawTable:
     """Read CSV, TSV and their relatives."""
     header, rows, delimiter = delimited_lines(path, options)
@@ -100,12 +104,22 @@ def header_and_lines(path: Path, rows: Iterator[Line], options: Reading) -> tupl
         raise OneColumnError(message)
     if options.header_row == 0:
         return [f"column_{column + 1}" for column in range(len(first[1]))], chain([first], rest)
+    if options.header_row is None:
+        _require_names(path, number, header)
+    return header, rest
+
+
+def _require_names(path: Path, number: int, header: Sequence[str]) -> None:
+    """Refuse a line of data: mostly numbers, and not different whole ones, which patients and genes may be called."""
+    numbers = [cell for cell in header if is_number(cell) or is_number(cell, ",")]
+    names = len(set(numbers)) == len(numbers) and all(cell.isdigit() for cell in numbers)
+    only = len(numbers) == len(header)
+    what = "holds numbers only" if only else f"looks like data, with {next(iter(numbers), 0)} where a name should be"
     message = (
-        f"{path}, line {number} holds numbers only: if there is no line of names, say --header-row 0; "
+        f"{path}, line {number} {what}: if there is no line of names, say --header-row 0; "
         f"if these are the names, --header-row {number}"
     )
-    require(options.header_row is not None or not all(is_number(cell) for cell in header), message)
-    return header, rest
+    require(not only and (names or 2 * len(numbers) <= len(header)), message, NoNamesError)
 
 
 def _require_no_title(path: Path, number: int, header: Sequence[str], head: Sequence[Line]) -> None:

@@ -1,4 +1,4 @@
-"""What is said about classes, and files of them: a table with a name and a class per sample, or a CLS file."""
+"""What is said about classes, and files of them: a name and a class per sample, a column of classes, a CLS file."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,8 @@ from typing import Self
 from cobic.checks import require
 from cobic.errors import InputError
 from cobic.io.delimited import OneColumnError, delimited_lines
-from cobic.io.raw import Reading
+from cobic.io.grid import is_number, number_of
+from cobic.io.raw import Reading, as_text
 from cobic.io.source import first_bytes, require_width, text_lines
 
 NO_LABEL = frozenset({"", "na", "n/a", "nan"})
@@ -23,6 +24,7 @@ class LabelFile:
     header: tuple[str, ...] = ()  # the first line of a table
     rows: tuple[tuple[int, tuple[str, ...]], ...] = ()  # number and cells of the lines below it
     in_order: tuple[str, ...] | None = None  # one class per sample
+    may_have_heading: bool = False  # whether the first of these may be the heading of a column
 
     @property
     def names(self) -> set[str]:
@@ -41,6 +43,15 @@ class LabelFile:
             require(not again, f"{self.path}, line {line}: the sample {cells[0]!r} has a class already")
             classes[cells[0]] = cells[at]
         return classes
+
+    def of_samples(self, count: int) -> tuple[str, ...] | None:
+        """One class for each of so many samples; None if they are not as many."""
+        classes = self.in_order or ()
+        if self.may_have_heading and len(classes) == count + 1:
+            classes = classes[1:]
+        if len(classes) != count:
+            return None
+        return _plain(classes) if self.may_have_heading else classes
 
     def transposed(self) -> str:
         """What to do about a file that seems to have a column per sample."""
@@ -70,11 +81,8 @@ def read_label_file(path: Path, encoding: str | None = None) -> LabelFile:
     try:
         header, lines, _ = delimited_lines(path, Reading(path, header_row=1, encoding=encoding))
     except OneColumnError:
-        message = (
-            f"{path} has one column only: put the name of the sample before each class, separated by a comma; classes "
-            "alone, in the order of the samples, are read from a CLS file"
-        )
-        raise InputError(message) from None
+        classes = [line.strip().strip('"') for line in text_lines(path, encoding)]
+        return LabelFile(path, in_order=tuple(filter(None, classes)), may_have_heading=True)
     rows = []
     for number, cells in lines:
         require_width(path, number, cells, len(header))
@@ -110,13 +118,18 @@ class LabelOptions:
         """Tell whether the file of classes, or all that the pattern finds, says that one of so many is a sample."""
         if self.file is None:
             return self.from_names is not None and self.from_names.fullmatch(name) is not None
-        return name in self.file.names or len(self.file.in_order or ()) == n_columns
+        return name in self.file.names or self.file.of_samples(n_columns) is not None
 
     def wish(self) -> str:
         """What was asked for, in words."""
         if self.from_names is not None:
             return f"the pattern {self.from_names.pattern!r}"
         return str(self.file.path) if self.file is not None else repr(self.asked.labels)
+
+
+def _plain(classes: tuple[str, ...]) -> tuple[str, ...]:
+    """Classes as they are; whole numbers as such, however many digits a program wrote."""
+    return tuple(as_text(number_of(text)) if is_number(text) else text for text in classes)
 
 
 def _looks_like_cls(start: bytes) -> bool:

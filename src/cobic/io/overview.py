@@ -14,8 +14,9 @@ import numpy as np
 from cobic.checks import require
 from cobic.errors import InputError
 from cobic.io.arrange import Arranged, arrange, is_statistic, require_usable
+from cobic.io.delimited import NoNamesError
 from cobic.io.grid import is_number
-from cobic.io.labels import LabelOptions
+from cobic.io.labels import LabelOptions, read_label_file
 from cobic.io.raw import Note, RawTable, Reading
 from cobic.io.read import as_dataset, read_raw
 from cobic.matrix import as_matrix
@@ -28,6 +29,10 @@ _CLASS_WORDS = re.compile(
     re.I,
 )
 _UNKNOWN = "<FILE WITH THE CLASSES>"
+_PARTS = "parts"  # the folder of the two parts of a table
+_TEXTS = frozenset({".csv", ".tsv", ".txt", ".tab", ".cls"})
+_BESIDE = 200  # files beside the data that are looked at
+_LARGEST_BESIDE = 1 << 20  # bytes: classes of more samples than fit into memory are not in such a file
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class Overview:
     # arguments of the command line that say where the classes are, given or proposed; empty if nobody knows
     labels: tuple[str, ...]
     advice: str  # which transform suits the values; empty for none
+    reading: Reading  # what was said about the file, and what was guessed besides
 
     @property
     def class_sizes(self) -> dict[str, int]:
@@ -51,9 +57,13 @@ class Overview:
 
 
 def overview(reading: Reading) -> Overview:
-    """Read a file and say what is in it; where nothing is said about classes, guess."""
+    """Read a file and say what is in it; where nothing is said about classes or names, guess."""
     require(not reading.backed, f"{reading.path}: inspect reads the whole file: leave out --backed")
-    raw = read_raw(reading)
+    try:
+        raw = read_raw(reading)
+    except NoNamesError:
+        reading = replace(reading, header_row=0)
+        raw = read_raw(reading)
     options = LabelOptions.of(reading)
     labels, guessed = tuple(reading.classes), False
     if not options.asked.says_classes:
@@ -66,13 +76,22 @@ def overview(reading: Reading) -> Overview:
     names = {"sample": Counter(arranged.sample_names), "feature": Counter(arranged.feature_names)}
     repeated = {word: [name for name, times in counts.items() if times > 1] for word, counts in names.items()}
     advice = transform_advice(as_matrix(arranged.table.values))
-    return Overview(arranged, values, _places(arranged), repeated, _ties(arranged), guessed, labels, advice)
+    return Overview(arranged, values, _places(arranged), repeated, _ties(arranged), guessed, labels, advice, reading)
 
 
-def next_command(found: Overview, reading: Reading) -> str:
-    """The command to run next."""
+def next_commands(found: Overview) -> tuple[str, ...]:
+    """The commands to run next: a selection; or a panel of some samples, by which the others are classified."""
     labels = found.labels or ("--labels-file", _UNKNOWN)
-    return shlex.join(["cobic", "select", str(reading.path), *labels, *reading.layout, "--out", "answer"])
+    data = [str(found.reading.path), *labels, *found.reading.layout]
+    transform = shlex.split(found.advice.partition("consider ")[2])
+    commands = (
+        ["select", *data, "--out", "answer"],
+        ["split", *data, "--out", _PARTS],
+        ["panel", f"{_PARTS}/train.csv", "--labels", "class", *transform, "--gap", "5%", "--out", "panel"],
+        ["report", "panel", f"{_PARTS}/train.csv", "--labels", "class", "--new", f"{_PARTS}/test.csv", "--force"],
+        ["classify", "panel/model.json", f"{_PARTS}/test.csv", "--labels", "class"],
+    )
+    return tuple(shlex.join(["cobic", *command]) for command in commands)
 
 
 def _proposal(raw: RawTable, reading: Reading) -> tuple[tuple[str, ...], bool]:
@@ -91,6 +110,7 @@ def _candidates(raw: RawTable, reading: Reading, sides: Sequence[bool]) -> Itera
     beside = Path(str(reading.path).removesuffix("".join(reading.path.suffixes)) + ".cls")
     if True in sides and beside.is_file():
         yield replace(reading, labels_file=beside), True
+    yield from _files_beside(raw, reading, sides)
     notes = [(note, side) for side in sides for note in _possible(raw, reading, side=side)]
     for note, side in sorted(notes, key=lambda each: _rank(each[0])):
         yield replace(reading, labels=note.name), side
@@ -103,6 +123,21 @@ def _candidates(raw: RawTable, reading: Reading, sides: Sequence[bool]) -> Itera
             if _are_classes(found):
                 longest_first = sorted(sorted(set(found)), key=len, reverse=True)
                 yield replace(reading, labels_from_names=f"^({'|'.join(longest_first)})"), side
+
+
+def _files_beside(raw: RawTable, reading: Reading, sides: Sequence[bool]) -> Iterator[tuple[Reading, bool]]:
+    """Files in the same folder with a class for each sample, where nothing in the table looks like classes."""
+    notes = [*raw.rows.notes, *raw.columns.notes]
+    if not reading.path.is_file() or any(note.name and _are_classes(note.texts) for note in notes):
+        return
+    for file in sorted(reading.path.parent.iterdir())[:_BESIDE]:
+        if file == reading.path or file.suffix.lower() not in _TEXTS or file.stat().st_size > _LARGEST_BESIDE:
+            continue
+        with suppress(InputError):
+            classes = read_label_file(file)
+            for side in sides:
+                if classes.of_samples(raw.columns.size if side else raw.rows.size) is not None:
+                    yield replace(reading, labels_file=file), side
 
 
 def _possible(raw: RawTable, reading: Reading, *, side: bool) -> list[Note]:

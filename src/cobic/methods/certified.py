@@ -19,6 +19,7 @@ import numpy as np
 from cobic.certified.certificate import make_certificate
 from cobic.certified.coarse import Beginning
 from cobic.certified.effort import Effort
+from cobic.certified.margins import selections_with_large_margins, some_selection
 from cobic.certified.search import CertifiedSearch
 from cobic.certified.soft import SoftSearch
 from cobic.certified.standing import Standing
@@ -94,11 +95,28 @@ def solve(
         beginning = Beginning(problem.counts(best & problem.selectable).astype(np.float64))
     standing = Standing(problem, budget, incumbent, max_programs, target_gap, effort)
     search = CertifiedSearch(problem, standing, rng)
-    search.run(beginning)
+    with budget.unless_in_vain(effort.vain_time):
+        search.run(beginning)
+    if incumbent.support is None and standing.upper_bound and _finds_fewer(problem, budget, incumbent, effort):
+        search.run(Beginning(problem.counts(incumbent.selection).astype(np.float64)))
     if incumbent.support is not None and not is_large(problem):
         incumbent.offer(raise_margin(problem, incumbent.support, budget))
     why, bound = _left_open_by(standing), standing.upper_bound
     return Outcome(incumbent.selection, bound, left_open_by=why, certificate=search.certificate())
+
+
+def _finds_fewer(problem: Problem, budget: Budget, incumbent: Incumbent, effort: Effort) -> bool:
+    """Look for a selection with far fewer features, which can have far larger margins; tell whether there is one."""
+    some = some_selection(problem, budget, effort)
+    if some is not None:
+        for each in (some, grow(problem, some, budget)):
+            incumbent.offer(each)
+        return True
+    without = problem.with_margins(0.0, problem.beta)
+    return any(
+        support is not None and incumbent.offer(support)
+        for _, support in selections_with_large_margins(without, budget, effort)
+    )
 
 
 def _left_open_by(standing: Standing) -> LeftOpenBy | None:

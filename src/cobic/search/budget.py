@@ -45,6 +45,7 @@ class Budget:
         self._clock = clock
         self._started = clock()
         self._deadline = self._started + time_limit if time_limit is not None else math.inf
+        self._vain_from = math.inf
         self._on_progress = on_progress
         self._interrupted = self._waits = False
         self._previous_handler: Any = None
@@ -78,9 +79,25 @@ class Budget:
         """Tell whether the method must stop now; remembered as `stopped_by`."""
         if self._interrupted:
             self.stopped_by = "interrupt"
-        elif self.stopped_by is None and self._clock() >= self._deadline:
+        elif self.stopped_by is None and self._is_late():
             self.stopped_by = "time limit"
         return self.stopped_by is not None
+
+    @contextmanager
+    def unless_in_vain(self, part: float) -> Iterator[None]:
+        """Let a search end after a part of the time that is left, if there is no selection by then; the rest stays."""
+        before = self._vain_from
+        self._vain_from = min(before, self._clock() + part * self.remaining)
+        try:
+            yield
+        finally:
+            self._vain_from = before
+            if self.stopped_by == "time limit" and not self._is_late():
+                self.stopped_by = None
+
+    def _is_late(self) -> bool:
+        now = self._clock()
+        return now >= self._deadline or (now >= self._vain_from and not self._latest.n_selected)
 
     def report(self, *, boxes: int = 0, **news: Any) -> None:
         """Record the state of the run and tell the listener; fields of `Progress` that are not given are as before."""

@@ -1,0 +1,179 @@
+"""The first hour of somebody with files of their own: what they have is understood, and what they are told helps."""
+
+import re
+import shlex
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cobic
+from clocks import Ticking, time_by
+from cobic.certified.approach import Approach
+from cobic.cli import main
+from cobic.io import table_text
+
+PAGE = Path(__file__).parents[1] / "docs" / "first.md"
+
+
+@pytest.fixture(scope="module")
+def data():
+    return cobic.datasets.make_expression(n_features=120, seed=3)
+
+
+@pytest.fixture(scope="module")
+def table(data, tmp_path_factory):
+    file = tmp_path_factory.mktemp("table") / "ok.csv"
+    file.write_text(table_text(data))
+    return file
+
+
+def out_of(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def without_numbers(text):
+    return re.sub(r"[-−]?\d+(\.\d+)?", "#", text)
+
+
+@pytest.mark.real_data
+def test_the_transcript_is_what_happens_and_inspect_proposes_it(real_data, tmp_path, monkeypatch, capsys):
+    with tarfile.open(real_data / "binary" / "alon.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    monkeypatch.chdir(tmp_path)
+    console = re.search(r"```console\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1]
+    commands = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", console, re.MULTILINE)
+    assert len(commands) <= 5
+    proposed = commands[0][1]
+    for place, (command, told) in enumerate(commands):
+        code, out, err = out_of(capsys, *shlex.split(command)[1:])
+        assert (code, err) == (0, "")
+        assert out == told if place < 2 else without_numbers(out).split() == without_numbers(told).split()
+        assert place == 0 or command in proposed
+    assert "3 of 19 samples are not given their class" in out
+    assert "New samples" in Path("panel/report.html").read_text(encoding="utf-8")
+
+
+def test_where_time_ends_before_the_bound_there_is_a_selection_of_fewer_features(data, monkeypatch):
+    problem = cobic.Problem(data.X, data.y, alpha=90)
+
+    def bound_takes_all_the_time(self, beginning):
+        while not self._explorer.budget.exhausted():
+            pass
+
+    with time_by(Ticking()):
+        monkeypatch.setattr(Approach, "run", bound_takes_all_the_time)
+        result = cobic.solve(problem, time_limit=2000)
+    assert result.consistent
+    assert result.n_selected > 2
+
+
+def test_nothing_found_has_a_code_of_its_own_and_says_what_to_try(table, capsys, monkeypatch):
+    asked = ("select", table, "--labels", "class", "--time-limit", "1e-9")
+    code, out, _ = out_of(capsys, *asked, "--alpha", "90")
+    assert code == 5
+    assert "No consistent selection was found before the time limit.\n" in out
+    alpha = re.search(r"--alpha (\S+) ", out)[1]
+    assert "--slack-penalty auto" in out
+    assert "--time-limit" in out
+    assert "cobic panel" in out
+    monkeypatch.undo()
+    code, out, _ = out_of(capsys, *asked[:-2], "--alpha", alpha, "--time-limit", "20", "-O", "max_programs=300")
+    assert code == 0
+    assert "Kept" in out
+
+
+def test_where_no_selection_exists_a_feasible_margin_is_named(table, capsys):
+    code, out, _ = out_of(capsys, "select", table, "--labels", "class", "--alpha", "1000")
+    assert code == 3
+    assert "--alpha 98.49 " in out
+    assert "--time-limit" not in out
+
+
+def test_a_path_writes_the_answer_of_its_choice(table, tmp_path, capsys):
+    asked = (table, "--labels", "class")
+    margins = ("--alphas", "0,20", "--cv", "2", "-O", "max_programs=200")
+    assert main([*map(str, ("path", *asked, *margins, "--out", tmp_path / "curve"))]) == 0
+    for command in (
+        ("verify", tmp_path / "curve" / "certificate.json", *asked),
+        ("classify", tmp_path / "curve" / "model.json", *asked),
+        ("report", tmp_path / "curve", *asked, "--path", tmp_path / "curve", "--force"),
+    ):
+        assert out_of(capsys, *command)[0] == 0
+
+
+@pytest.mark.parametrize("ending", ["tumour", "7"])
+def test_a_first_line_of_data_is_asked_about(tmp_path, ending, capsys):
+    rng = np.random.default_rng(0)
+    lines = [f"{'ab'[row % 2]}{ending},{','.join(f'{value:.2f}' for value in rng.normal(size=9))}" for row in range(8)]
+    file = tmp_path / "table.csv"
+    file.write_text("\n".join(lines) + "\n")
+    with pytest.raises(cobic.InputError, match=r"line 1 looks like data.*--header-row 0"):
+        cobic.read(file, labels_from_names="^[ab]")
+    assert cobic.read(file, header_row=0).X.shape == (8, 9)
+    code, out, _ = out_of(capsys, "inspect", file)
+    assert code == 0
+    assert "8 samples × 9 features" in out
+    assert "--header-row 0" in out.splitlines()[-5]
+
+
+def test_names_that_are_numbers_are_names(tmp_path):
+    (tmp_path / "table.csv").write_text("gene,1,2,3,4\nx,1.5,2,3,1.5\ny,2,2.5,1,1\n")
+    assert cobic.read(tmp_path / "table.csv", features_in_rows=True).sample_names == ("1", "2", "3", "4")
+
+
+@pytest.mark.parametrize("heading", ["", "class\n"])
+def test_labels_may_be_a_column_in_the_order_of_the_samples(tmp_path, heading):
+    rows = "\n".join(f"{at},{at % 3}.5,{at % 2}.25" for at in range(6))
+    (tmp_path / "table.csv").write_text(f"g1,g2,g3\n{rows}\n")
+    (tmp_path / "classes.txt").write_text(heading + "1.0e+00\n2.0e+00\n" * 3)
+    read = cobic.read(tmp_path / "table.csv", labels_file=tmp_path / "classes.txt", features_in_rows=False)
+    assert read.y.tolist() == ["1", "2"] * 3
+    (tmp_path / "classes.txt").write_text("1\n2\n1\n")
+    with pytest.raises(cobic.InputError, match="fits the other side"):
+        cobic.read(tmp_path / "table.csv", labels_file=tmp_path / "classes.txt", features_in_rows=False)
+
+
+def test_new_samples_without_names_are_matched_by_place_or_refused(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    X = np.round(rng.normal(size=(8, 5)) + np.repeat([[0, 3], [3, 0]], 4, axis=0)[:, [0, 0, 1, 1, 1]], 2)
+    text = "\n".join(",".join(map(str, row)) for row in X.tolist()) + "\n"
+    for name, content in {
+        "old.csv": "\n".join(f"{'ab'[at // 4]},{line}" for at, line in enumerate(text.splitlines())),
+        "new.csv": text,
+        "shifted.csv": "\n".join(f"{at},{line}" for at, line in enumerate(text.splitlines())),
+    }.items():
+        (tmp_path / name).write_text(content)
+    place = ("--header-row", "0")
+    assert (
+        main([*map(str, ("select", tmp_path / "old.csv", "--labels", "column_1", *place, "--out", tmp_path / "a"))])
+        == 0
+    )
+    capsys.readouterr()
+    model = tmp_path / "a" / "model.json"
+    code, out, err = out_of(capsys, "classify", model, tmp_path / "new.csv", *place)
+    assert code == 0
+    assert [line.split(",")[1] for line in out.splitlines()[1:]] == ["a"] * 4 + ["b"] * 4
+    assert "matched by their places" in err
+    code, out, err = out_of(capsys, "classify", model, tmp_path / "shifted.csv", *place)
+    assert (code, out) == (2, "")
+    assert "has 6 features and the model 5" in err
+
+
+def test_a_part_is_held_out(table, data, tmp_path, capsys):
+    code, _, _ = out_of(capsys, "split", table, "--labels", "class", "--test", "0.25", "--out", tmp_path / "parts")
+    assert code == 0
+    train, test = (cobic.read(tmp_path / "parts" / f"{name}.csv", "class") for name in ("train", "test"))
+    assert not {*train.sample_names} & {*test.sample_names}
+    assert {*train.sample_names} | {*test.sample_names} == {*data.sample_names}
+    assert test.class_sizes == {"A": 7, "B": 3}
+    for part in (train, test):
+        rows = [data.sample_names.index(name) for name in part.sample_names]
+        assert (data.X[rows] == part.X).all()
+        assert part.y.tolist() == data.y[rows].tolist()
+    code, _, err = out_of(capsys, "split", table, "--labels", "class", "--test", "0", "--out", tmp_path / "none")
+    assert code == 2
+    assert "--test 0 holds no sample" in err
