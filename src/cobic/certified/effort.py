@@ -170,6 +170,7 @@ class Effort:
 
     # Panels.
     panel_close: float = 1e-4  # of the value: what a relaxation leaves is then far below what rounding costs
+    panel_vain_looks: int = 3  # times `looks_at_a_time` without so much gain: the bound will not come any closer
     panel_tree_rows: int = 5000  # comparisons: with more, each program of a tree takes seconds
     panel_window_part: int = 200  # one feature in so many: few are chosen, those with the best scores
     panel_tree_cells: int = 1 << 23  # of features at hand and samples: 64 MB; with more, what is left is not split
