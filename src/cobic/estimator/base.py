@@ -55,13 +55,14 @@ class ClassMeansClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):  # ty
             del self.feature_names_in_
         return matrix, column_or_1d(y, warn=True)
 
-    def _problem_of(self, X: Any, y: ArrayLike, asked: tuple[str, ...]) -> Problem:
-        """The problem of training data, with what is asked of it under the names of parameters."""
+    def _problem_of(self, X: Any, y: ArrayLike, asked: tuple[str, ...], **instead: Any) -> Problem:
+        """The problem of training data, with what is asked of it under the names of parameters, or given in place."""
         sample_names = frame_names(X, "index")
         data, labels = self._validated(X, y)
         check_classification_targets(labels)
         names = getattr(self, "feature_names_in_", None)
-        rules = {"transform": self.transformation, "floor": self.floor, **{name: getattr(self, name) for name in asked}}
+        rules = {name: getattr(self, name) for name in asked if name not in instead} | instead
+        rules |= {"transform": self.transformation, "floor": self.floor}
         return Problem(data, labels, feature_names=names, sample_names=sample_names, **rules)
 
     def _new_samples(self, X: Any) -> Matrix:
