@@ -82,9 +82,8 @@ def cross_validated(
     """The α that :func:`cobic.path` chooses."""
     if not problem.feature_class_sizes.all():
         return _NONE
-    n_fits = (n_margins if alphas is None else np.size(alphas)) * (
-        2 + len(splits_of(problem, cv, 0))
-    )  # some come twice
+    # Some fits are made twice.
+    n_fits = (n_margins if alphas is None else np.size(alphas)) * (2 + len(splits_of(problem, cv, 0)))
     limit = time_left.part(_PART / max(1, n_fits))
     try:
         curve = path(problem, alphas=alphas, n_margins=n_margins, cv=cv, time_limit=limit, **asked)

@@ -4,6 +4,8 @@ Read `docs/certificate.md` beside this room; it states what is checked here as m
 is used here, and nothing is shared with it but the problem and its matrix: a slip there is not repeated here.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +16,7 @@ from cobic.checker.state import Refuted, require
 from cobic.checker.values import require_transformed
 from cobic.matrix import Bools
 from cobic.problem import PanelProblem, Problem
-from cobic.problem.identity import checksum, digest_of, problem_parameters
+from cobic.problem.identity import checksum, digest_of, problem_parameters, twins
 
 FORMAT, VERSION = "cobic-certificate", 2
 
@@ -215,7 +217,8 @@ def _checked_bound(problem: Problem, certificate: dict[str, Any], support: Bools
             Proof(problem, certificate).check_objective(objective_bound)
         return bound, objective_bound
     require(objective_bound == bound, '"objective_bound" is not "upper_bound"')
-    if bound >= problem.n_selectable or (bound == 0 and not problem.feature_class_sizes.all()):
+    impossible = not problem.feature_class_sizes.all() or twins(problem) is not None
+    if bound >= problem.n_selectable or (bound == 0 and impossible):
         return bound, objective_bound
     # A consistent selection has the required features and one of every class, so a smaller total needs no proof.
     Proof(problem, certificate).check(max(bound + 1, int(np.maximum(problem.required_sizes, 1).sum())))

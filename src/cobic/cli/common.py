@@ -311,6 +311,12 @@ def live_progress(what: str) -> Iterator[Callable[[object], None] | None]:
         yield lambda event: spinner.update(f"{what}: {event}")
 
 
+def tell_cut_short(count: int, what: str) -> None:
+    """Say how many of several searches ended at the time limit, if any did."""
+    if count:
+        print(f"{count} {what} were cut short by the time limit, and count with the best so far: raise --time-limit.")
+
+
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON object on standard output."""
     json.dump(document, sys.stdout, allow_nan=False)

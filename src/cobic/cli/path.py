@@ -79,6 +79,7 @@ def _tell(arguments: argparse.Namespace, curve: Curve) -> None:
             f"Largest {curve.kind} of any selection: {curve.largest.found:.4g} found, "
             f"{curve.largest.bound:.4g} at most."
         )
+    common.tell_cut_short(curve.cut_short, "fits")
     print(f"{'Choose' if curve.chosen is not None else 'No choice'}: {curve.reason}.")
     _tell_of_panels(arguments, curve)
     if arguments.top is not None:

@@ -1,5 +1,7 @@
 """The largest consistent selection in scikit-learn: a selector, a classifier and a biclustering in one."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import replace
 from typing import Any, Literal, Self

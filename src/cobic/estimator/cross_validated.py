@@ -1,5 +1,7 @@
 """The largest consistent selection at the margin that cross-validation chooses, in the manner of scikit-learn."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Literal
 

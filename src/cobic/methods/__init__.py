@@ -1,5 +1,7 @@
 """The methods, each in a file of its own, and the one function that runs them."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -28,6 +28,7 @@ from cobic.errors import InputError
 from cobic.matrix import Bools
 from cobic.methods.fixed_point import iterate
 from cobic.problem import Problem
+from cobic.problem.identity import twins
 from cobic.search.budget import Budget, Incumbent
 from cobic.search.judge import Outcome
 from cobic.search.repair import climb, climb_in_batches, grow, is_large, raise_margin, repair
@@ -84,6 +85,9 @@ def solve(
     start = [problem.check_support(support) for support in start]
     if problem.soft:
         return _solve_soft(problem, budget, max_programs, target_gap * problem.n_selectable, start, effort)
+    if twins(problem) is not None:
+        nothing = np.zeros(problem.n_features, dtype=np.bool_)
+        return Outcome(nothing, 0, certificate=make_certificate(problem, None, 0, [], []))
     incumbent = Incumbent(problem, budget)
     everything = problem.selectable
     if incumbent.offer(everything):
