@@ -7,7 +7,7 @@ must hold, and no longer once it is changed.
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -64,6 +64,7 @@ class Case:
     def kind(self) -> str:
         """What is special about it."""
         words = [word for word in ("offset", "groups") if self.asked[word]]
+        words += ["even shares"] if self.asked.get("split") == "even" else []
         return " and ".join(words) or "plain"
 
     @cached_property
@@ -93,13 +94,31 @@ class Case:
         out = self.choices.get("fixed_out", [])
         features = [i for i, cls in enumerate(self.feature_classes) if cls >= 0 and i not in out]
         labels = self.asked["groups"] or [None] * len(self.feature_classes)
+        even = self._even_counts(features, labels) if self.asked.get("split") == "even" else None
         for chosen in combinations(features, total):
             counts = [sum(self.feature_classes[i] == r for i in chosen) for r in range(len(self.classes))]
             right = all(counts) if isinstance(self.size, int) else counts == list(self.size.values())
+            right = right and (even is None or even(counts))
             taken = [labels[i] for i in chosen if labels[i] is not None]
             once = len(set(taken)) == len(taken)
             if right and once and set(self.choices.get("fixed_in", [])) <= set(chosen):
                 yield chosen
+
+    def _even_counts(self, features: list[int], labels: list[Any]) -> Callable[[list[int]], bool]:
+        """Whether no class could give a feature to another one that has two less, as far as there are features."""
+        fixed = self.choices.get("fixed_in", [])
+        taken = [labels[i] for i in fixed if labels[i] is not None]
+        free = [i for i in features if i in fixed or labels[i] is None or labels[i] not in taken]
+        of_class = [[i for i in free if self.feature_classes[i] == r] for r in range(len(self.classes))]
+        most = [len({(labels[i] is None, labels[i] or i) for i in mine}) for mine in of_class]
+        least = [max(1, sum(i in fixed for i in mine)) for mine in of_class]
+
+        def even(counts: list[int]) -> bool:
+            gives = [n for n, few in zip(counts, least, strict=True) if n > few]
+            takes = [n for n, many in zip(counts, most, strict=True) if n < many]
+            return max(gives, default=0) <= min(takes, default=len(labels)) + 1
+
+        return even
 
     def best(self, weights: list[Fraction]) -> float:
         """The largest tail margin of all panels."""
@@ -247,6 +266,8 @@ def random_case(rng: np.random.Generator) -> Case:
     sizes = np.bincount(np.array(case.feature_classes)[np.array(case.feature_classes) >= 0], minlength=k)
     counts = rng.integers(1, np.maximum(sizes, 1) + 1).tolist()
     size = dict(zip(range(k), counts, strict=True)) if rng.random() < 0.5 else sum(counts)
+    if isinstance(size, int) and rng.random() < 0.5:
+        asked["split"] = "even"
     return Case(X, y.tolist(), choices, asked, size)
 
 

@@ -5,11 +5,8 @@ a second where the numbers of each class are given, and later where there are ma
 the processor, so that other work on the machine changes nothing.
 """
 
-import importlib
-import time
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
@@ -17,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import cobic
 from benchmarks.accuracy.data import Data, Fold
 from benchmarks.accuracy.protocol import ALL, CHOSEN, INNER_FOLDS, LEAST, SIZES, Answer, Fit, Method, Size, by_size
+from benchmarks.timing import processor_time
 from cobic.certified.margins import largest_margin
 from cobic.search.budget import Budget
 
@@ -25,7 +23,6 @@ EVEN_SECONDS = 0.5
 TARGET_GAP = 0.05
 MANY = 1000  # comparisons of samples with other classes: with more, a fit has as much more time
 FRACTIONS = (0.0, 0.1, 0.25)  # of the largest feasible margin of the training part, for the largest selection
-_MODULE = importlib.import_module("cobic.analyses.panel")
 
 
 def fitted(fold: Fold, size: int, *, even: bool = False, values: str = "log", **choices: Any) -> Answer | None:
@@ -37,7 +34,7 @@ def fitted(fold: Fold, size: int, *, even: bool = False, values: str = "log", **
     wanted, seconds = (_evenly(problem, size), EVEN_SECONDS) if even else (size, FIT_SECONDS)
     seconds *= max(1.0, problem.comparisons.other.size / MANY)
     try:
-        with patch.object(_MODULE, "Budget", partial(Budget, clock=time.process_time)):
+        with processor_time():
             panel = cobic.panel(problem, size=wanted, time_limit=seconds, target_gap=TARGET_GAP, **choices)
     except cobic.InputError:  # a class without features
         return None
@@ -72,6 +69,7 @@ def _many_features(data: Data) -> bool:
     return not data.few
 
 
+@processor_time()
 def _largest(fold: Fold, sizes: Any) -> dict[Size, Answer]:  # noqa: ARG001
     """The largest consistent selection, with the margin that cross-validation inside the training part suggests."""
     problem = cobic.Problem(fold.X, fold.y)

@@ -84,7 +84,7 @@ def panel(
     max_programs : int, optional
         The search ends after so many linear programs: unlike a time limit, at the same place on every machine.
     seed : int, default=0
-        Seed of everything random, of which there is nothing at present: the same question has the same answer.
+        Seed of everything random: the same question with the same seed has the same answer.
     on_progress : callable, optional
         Called with a :class:`cobic.Progress` whenever panel or bound improve.
     **choices
@@ -128,7 +128,7 @@ def panel(
     if max_programs is not None:
         require_whole("max_programs", max_programs, 1)
     with Budget(time_limit, on_progress, asked.total) as budget, fitting_threads(problem.matrix.shape):
-        search = PanelSearch(asked, budget, target_gap, max_programs)
+        search = PanelSearch(asked, budget, target_gap, max_programs, seed=seed)
         search.run()
     return _answer(asked, search, budget)
 

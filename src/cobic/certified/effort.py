@@ -170,6 +170,22 @@ class Effort:
     panel_close: float = 1e-4  # of the value: what a relaxation leaves is then far below what rounding costs
     panel_tree_rows: int = 5000  # comparisons: with more, each program of a tree takes seconds
     panel_window_part: int = 200  # one feature in so many: few are chosen, those with the best scores
+    panel_tree_cells: int = 1 << 23  # of features at hand and samples: 64 MB; with more, what is left is not split
+    # Panels times comparisons: up to here all panels that lack two features are looked at, which takes as long as a few
+    # programs do; where nothing is decided yet, up to some seconds of it.
+    panel_looked_at: int = 1 << 23
+    panel_first_looked_at: int = 1 << 31
+    panel_dives: int = 128  # one node in so many is dived from: a dive takes about as long as a hundred nodes
+    panel_poor: float = 0.1  # of the tail margin: a rounded panel further below is not worth exchanges
+    panel_swapped: int = 100  # features of each class that exchanges try, beside those of the panel
+    panel_heats: tuple[float, ...] = (0.3, 0.1, 0.05, 0.03)  # typical effects, at which exchanges are judged in turn
+    panel_kick: int = 4  # exchanges at random before the next climb; with two or eight of them less is found
+    panel_kicks: int = 50  # climbs in vain, one after the other, before exchanges are given up for a while
+    panel_first_kicks: int = 8  # the same for a panel that is new: small problems are solved by then
+    panel_most: int = 500  # of the best exchanges of which pairs are judged
+    panel_fewest: int = 16  # the same where comparisons are many
+    panel_pair_cells: int = 1 << 20  # of these and comparisons: a millisecond
+    panel_swap_cells: int = 1 << 24  # of features that are exchanged and samples or comparisons: 128 MB
 
     # What is asked beside a search.
     settled_counts: int = 200  # counts at which features may be settled: with more, no feature is settled at all

@@ -33,14 +33,11 @@ def refitted_tail(panel: PanelProblem, worst: Floats) -> Floats:
     return np.asarray(0.5 * sum(tail_mean(worst[..., mine], caps) for mine, caps in _halves(panel)))
 
 
-def refitted_shares(panel: PanelProblem, worst: Floats) -> Floats:
-    """How much each sample counts in that, (n,)."""
+def parts_of_tail(panel: PanelProblem) -> list[tuple[Bools, Floats | None, float]]:
+    """The samples, their caps, and how much they count in all: together, or with two classes and offsets apart."""
     if not panel.offset or panel.problem.n_classes > 2:
-        return panel.shares_in_tail(worst)
-    shares = np.zeros(worst.size)
-    for mine, caps in _halves(panel):
-        shares[mine] = 0.5 * tail_shares(worst[mine], caps)
-    return shares
+        return [(np.ones(panel.problem.n_samples, dtype=np.bool_), panel.caps, 1.0)]
+    return [(mine, None if caps is None else 0.5 * caps, 0.5) for mine, caps in _halves(panel)]
 
 
 def _halves(panel: PanelProblem) -> list[tuple[Bools, Floats | None]]:

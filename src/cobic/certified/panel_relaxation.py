@@ -322,3 +322,14 @@ def bound_at(panel: PanelProblem, cut: Cut, counts: Integers) -> float:
     """What multipliers prove about the tail margin at some counts."""
     error = error_of(panel, cut.multipliers.astype(np.float64))
     return float((cut.values(counts[None, :])[0] + error) / cut.size)
+
+
+def losses_at(panel: PanelProblem, counts: Integers, cut: Cut, level: float) -> tuple[NodeBound, Integers]:
+    """What multipliers say about panels above a level and each feature that may be selected; these features."""
+    problem, weights = panel.problem, cut.multipliers.astype(np.float64)
+    features = np.flatnonzero(problem.selectable)
+    values = np.where(problem.required[features], IN, FREE).astype(np.int8)
+    classes, missing = problem.feature_classes[features], counts - problem.required_sizes
+    groups, start = None if panel.groups is None else panel.groups.of[features], -level * cut.size
+    error = error_of(panel, weights)
+    return node_bound(cut.scores[features], classes, values, counts, missing, start, error, groups), features

@@ -4,8 +4,8 @@ Any multipliers within the caps bound the tail margin of all panels with some co
 (:mod:`cobic.certified.bounds`). The case with the largest bound comes first. A box of counts is split at the counts
 that promise most. At single counts the relaxation (:mod:`cobic.certified.panel_relaxation`) gives multipliers, which
 decide most features at once: those whose other value would bring the bound down to the best panel. The others are
-gathered, and what is left is split on a feature that the fractional panel holds in part. Rounded, and mended by
-exchanges (:mod:`cobic.certified.panel_swaps`), fractional panels lead to good ones from the first on.
+gathered, and what is left is split on a feature that the fractional panel holds in part. Fractional panels lead to good
+ones from the first on (:mod:`cobic.certified.panel_climbs`).
 """
 
 import heapq
@@ -19,29 +19,19 @@ from cobic.certified.bounds import Cut
 from cobic.certified.boxes import cut_to_total, moved_counts, nearest_counts
 from cobic.certified.certificate import make_panel_certificate
 from cobic.certified.effort import DEFAULT, Effort
-from cobic.certified.fixing import FREE, IN, OUT, NodeBound, Values, node_bound
-from cobic.certified.looks import largest
+from cobic.certified.fixing import FREE, IN, OUT, NodeBound, Values
+from cobic.certified.panel_climbs import PanelClimbs
 from cobic.certified.panel_incumbent import PanelIncumbent
 from cobic.certified.panel_multipliers import error_of, first_shares, tail_shares_of, whole_multipliers
-from cobic.certified.panel_relaxation import Arena, PanelRoot, best_features, places_of, root_at
+from cobic.certified.panel_relaxation import Arena, PanelRoot, best_features, losses_at, places_of, root_at
 from cobic.certified.panel_root import PanelLooks
-from cobic.certified.panel_rounding import dive, held_twice, rounded
-from cobic.certified.panel_swaps import PanelSwaps
+from cobic.certified.panel_rounding import dive, held_twice
 from cobic.certified.proof import All, Close, Fix, Multipliers, Single, SplitCount, SplitFeature, Step
-from cobic.matrix import Bools, Floats, Integers
+from cobic.matrix import Integers
 from cobic.problem import PanelProblem
 from cobic.search.budget import Budget
 
-# Panels times comparisons: up to here all panels that lack two features are looked at, which takes as long as a few
-# programs do; where nothing is decided yet, up to some seconds of it.
-_LOOKED_AT, _LOOKED_AT_FIRST = 1 << 23, 1 << 31
 _FRACTIONAL = 1e-6  # away from 0 and 1: less is the tolerance of the solver
-_CELLS = 1 << 23  # of features at hand and samples: 64 MB; with more, what is left of the counts is not split
-_SWAPPED = 100  # features of each class that exchanges try, beside those of the panel
-_SWAPPED_CELLS = 1 << 24  # of these and samples: 128 MB
-_SELDOM = 32  # one node in so many is rounded, however poor it is
-_DIVES = 128  # one node in so many is dived from: a dive takes about as long as a hundred nodes
-_POOR = 0.1  # of the tail margin: a rounded panel further below is not worth exchanges
 
 
 @dataclass(eq=False)
@@ -73,6 +63,7 @@ class PanelSearch:
         target_gap: float = 0.0,
         max_programs: int | None = None,
         effort: Effort = DEFAULT,
+        seed: int = 0,
     ) -> None:
         self._panel, self._problem, self._budget, self._effort = panel, panel.problem, budget, effort
         many = panel.problem.comparisons.other.size > effort.program_rows and not panel.offset
@@ -80,18 +71,25 @@ class PanelSearch:
         self._target_gap = target_gap
         self._most_programs = np.inf if max_programs is None else max_programs
         self.incumbent = PanelIncumbent(panel, budget)
+        self._climbs = PanelClimbs(panel, self.incumbent, budget, effort, seed, lambda: self._close_enough)
         self._proof: list[Multipliers] = []
         self._cuts: dict[int, Cut] = {}  # those of counts, which say something about boxes
         self._roots: dict[tuple[int, ...], tuple[PanelRoot, int]] = {}
         self._heap: list[tuple[float, int, _Case]] = []
         self._pushed, self._settled = itertools.count(), -np.inf
+        self._at_work = np.inf  # the bound of the case that is visited
         self._n_nodes = 0
 
     @property
     def bound(self) -> float:
         """No panel has a larger tail margin."""
         best_open = -self._heap[0][0] if self._heap else -np.inf
-        return max(best_open, self._settled, self.incumbent.level)  # features were decided at that level
+        return max(best_open, self._at_work, self._settled, self.incumbent.level)  # features were decided at that level
+
+    @property
+    def _close_enough(self) -> bool:
+        """Whether no panel can be better by more than is asked for."""
+        return self.bound - self.incumbent.tail_margin <= self._target_gap * abs(self.incumbent.tail_margin)
 
     def run(self) -> None:
         """Search until nothing is left, or selection and bound are close enough, or the budget is spent."""
@@ -101,16 +99,20 @@ class PanelSearch:
         cut = Cut(self._problem, start, counts, groups=self._panel.groups)
         self._root = _Case(self._panel.low, self._panel.high, np.inf, self._record(cut.multipliers, cut.slope))
         self._cuts[self._root.cut] = cut
-        self._offer(self._problem.required, best_features(self._panel, cut, counts))  # some panel at once
+        self._climbs.offer(self._problem.required, best_features(self._panel, cut, counts))  # some panel at once
         self._relaxed(counts)  # before any split: multipliers that know the samples tell which counts promise most
         self._bound_box(self._root)  # also where time is up by now
         self._push(self._root)
+        self._at_work = -np.inf
         while self._heap and not self._budget.exhausted() and self._budget.lps < self._most_programs:
             self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
-            if self.bound - self.incumbent.tail_margin <= self._target_gap * abs(self.incumbent.tail_margin):
+            if self._close_enough:
                 return
             _, _, case = heapq.heappop(self._heap)
-            if not self._visit(case):
+            self._at_work = case.bound
+            visited = self._visit(case)
+            self._at_work = -np.inf
+            if not visited:
                 self._push(case)
                 break
         self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
@@ -172,7 +174,9 @@ class PanelSearch:
         else:
             root = root_at(self._panel, counts, self._nearest_multipliers(), self._budget)
             if root is not None:
-                self._round_root(counts, root)
+                if self._is_given:
+                    self._at_work = min(self._at_work, root.value)
+                self._climbs.from_root(counts, root)
         if root is None:
             return None
         place = self._record(root.cut.multipliers, root.cut.slope)
@@ -181,15 +185,21 @@ class PanelSearch:
         root.cut.release()
         return root, place
 
+    @property
+    def _is_given(self) -> bool:
+        """Whether there are no other counts."""
+        return bool((self._panel.low == self._panel.high).all())
+
     def _looked(self, looks: PanelLooks, counts: Integers) -> PanelRoot | None:
         """The same by looks at the data, some at a time, each time with a rounded panel."""
         looks.start_from(self._nearest_multipliers())
         root, more = None, True
         while more and (found := looks.at(counts)) is not None:
             root, more = found
-            if (self._panel.low == self._panel.high).all():  # there are no other counts
+            if self._is_given:
+                self._at_work = min(self._at_work, root.value)
                 self._budget.report(objective_bound=max(root.value, self.incumbent.level))
-            self._round_root(counts, root)
+            self._climbs.from_root(counts, root, 0 if more or not self._is_given else self._effort.panel_kicks)
         return root
 
     def _nearest_multipliers(self) -> Integers:
@@ -198,53 +208,6 @@ class PanelSearch:
             return next(reversed(self._cuts.values())).multipliers
         return whole_multipliers(self._panel, tail_shares_of(self._panel, self.incumbent.support))
 
-    def _round_root(self, counts: Integers, root: PanelRoot) -> None:
-        """The panels that a relaxation over all features leads to."""
-        bound = self._losses(counts, root.cut, self.incumbent.level)
-        features = np.flatnonzero(self._problem.selectable)
-        tried = np.zeros(self._problem.n_features, dtype=np.bool_)
-        tried[root.features] = root.x > self._effort.no_share
-        for cls, n in enumerate(counts):
-            mine = self._problem.feature_classes[features] == cls
-            near = np.where(bound.preferred[mine] == IN, -1.0, bound.losses[mine])
-            tried[features[mine][largest(-near, int(n) + self._swapped)]] = True
-        places = np.flatnonzero(tried & ~self._problem.required)
-        arena = Arena(self._panel, counts, places, self._problem.required, self._budget)
-        x = np.zeros(self._problem.n_features)
-        x[root.features] = root.x
-        swaps = PanelSwaps(arena, np.arange(places.size))
-        chosen = rounded(arena, x[places], arena.undecided())
-        if chosen is not None:
-            self._improve(arena, swaps, chosen)
-
-    @property
-    def _swapped(self) -> int:
-        """How many features of each class exchanges try, beside those of the panel."""
-        return min(_SWAPPED, _SWAPPED_CELLS // (self._problem.n_samples * self._problem.n_classes))
-
-    def _improve(self, arena: Arena, swaps: PanelSwaps, chosen: Bools) -> None:
-        """Offer what exchanges make of a panel."""
-        better, value = swaps.climb(chosen)
-        if value > self.incumbent.tail_margin:
-            for each in (better, swaps.polish(better)):
-                self._offer(arena.fixed_in, arena.features[swaps.places[each]])
-
-    def _offer(self, fixed_in: Bools, features: Integers) -> None:
-        """Offer a panel of some features beside those that are decided."""
-        support = fixed_in.copy()
-        support[features] = True
-        self.incumbent.offer(support)
-
-    def _losses(self, counts: Integers, cut: Cut, level: float) -> NodeBound:
-        """What multipliers say about each feature that may be selected, at some counts."""
-        problem, weights = self._problem, cut.multipliers.astype(np.float64)
-        features = np.flatnonzero(problem.selectable)
-        values = np.where(problem.required[features], IN, FREE).astype(np.int8)
-        classes, missing = problem.feature_classes[features], counts - problem.required_sizes
-        error = error_of(self._panel, weights)
-        groups = None if self._panel.groups is None else self._panel.groups.of[features]
-        return node_bound(cut.scores[features], classes, values, counts, missing, -level * cut.size, error, groups)
-
     def _open(self, case: _Case, root: PanelRoot, place: int) -> None:
         """Begin the tree at single counts: most features are decided by the multipliers of the relaxation."""
         if root.value < case.bound:
@@ -252,10 +215,10 @@ class PanelSearch:
         if case.bound <= self.incumbent.level:
             self._push(case)
             return
-        bound = self._losses(case.low, root.cut, self.incumbent.level)
-        features, forced = np.flatnonzero(self._problem.selectable), bound.forced
+        bound, features = losses_at(self._panel, case.low, root.cut, self.incumbent.level)
+        forced = bound.forced
         too_many = self._problem.comparisons.other.size > self._effort.panel_tree_rows
-        if too_many or int((~forced).sum()) * self._problem.n_samples > _CELLS:
+        if too_many or int((~forced).sum()) * self._problem.n_samples > self._effort.panel_tree_cells:
             self._settled = max(self._settled, case.bound)  # what is left is too much to be split
             return
         fixed_in = np.zeros(self._problem.n_features, dtype=np.bool_)
@@ -292,10 +255,12 @@ class PanelSearch:
         place = self._record(relaxed.whole)
         if self._decide(case, relaxed.bound, place):
             return
-        self._round_node(arena, relaxed.x, relaxed.bound, values)
-        if self._n_nodes % _DIVES == 1:
+        self._climbs.from_node(arena, relaxed.x, relaxed.bound, values)
+        if self._n_nodes % self._effort.panel_dives == 1:
             for deeper, decided in dive(arena, relaxed, values, self.incumbent.level):
-                self._round_node(arena, deeper.x, relaxed.bound, decided)
+                self._climbs.from_node(arena, deeper.x, relaxed.bound, decided)
+            if self._n_nodes > 1:
+                self._climbs.from_node(arena, relaxed.x, relaxed.bound, values, self._effort.panel_kicks)
         if case.bound <= self.incumbent.level:
             self._push(case)
             return
@@ -318,7 +283,8 @@ class PanelSearch:
             return False
         first, second = (np.flatnonzero((values == FREE) & (arena.classes == cls)) for cls in places_of(missing))
         cells = first.size * second.size * self._problem.comparisons.other.size
-        if cells > (_LOOKED_AT_FIRST if self._panel.total == 2 else _LOOKED_AT):
+        effort = self._effort
+        if cells > (effort.panel_first_looked_at if self._panel.total == 2 else effort.panel_looked_at):
             return False
         pair = arena.best_pair(values, first, second)
         if pair is not None:
@@ -350,23 +316,6 @@ class PanelSearch:
                 self._settled = max(self._settled, level)  # what is decided leaves no panel
                 return True
         return False
-
-    def _round_node(self, arena: Arena, x: Floats, bound: NodeBound, values: Values) -> None:
-        """Round a fractional panel; exchanges follow where it is promising, and now and then."""
-        chosen = rounded(arena, x, values)
-        if chosen is None:
-            return
-        held = np.flatnonzero(chosen)
-        value = PanelSwaps(arena, held).tail_margin(np.ones(held.size, dtype=np.bool_))
-        poor = value < self.incumbent.tail_margin - _POOR * abs(self.incumbent.tail_margin)
-        if poor and self._n_nodes % _SELDOM:
-            return
-        tried = chosen.copy()
-        for cls in range(arena.counts.size):
-            mine = np.flatnonzero(arena.classes == cls)
-            tried[mine[largest(-bound.losses[mine], _SWAPPED)]] = True
-        places = np.flatnonzero(tried)
-        self._improve(arena, PanelSwaps(arena, places), chosen[places])
 
     def _split_node(self, case: _Case, place: int) -> None:
         """Split a node on a feature: without it, and with it."""

@@ -1,4 +1,4 @@
-"""R data: data frames and matrices of .rda, .RData and .rds files. Nothing in them is executed."""
+"""R data: data frames, matrices and objects of Bioconductor in .rda, .RData and .rds. Nothing in them is executed."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -10,6 +10,7 @@ import pandas as pd
 
 from cobic.checks import require
 from cobic.io.arrays import from_arrays
+from cobic.io.bioconductor import objects, read_object, unread
 from cobic.io.columnar import from_frame
 from cobic.io.raw import Format, RawTable, Reading, as_text
 from cobic.io.source import MOST_CELLS, ending_of, foreign, needed, open_bytes
@@ -24,8 +25,11 @@ def read_r(path: Path, options: Reading) -> RawTable:
         raw = stream.read()
     with foreign(path, "an R file"):
         parsed = rdata.parser.parse_data(raw, altrep_constructor_dict=_bounded_altreps(path, rdata.parser))
-        objects = rdata.conversion.convert(parsed)
-        things = _flat(objects if isinstance(objects, Mapping) else {"object": objects})
+        found = objects(parsed)
+        if (table := read_object(path, found, options.part)) is not None:
+            return table
+        converted = rdata.conversion.convert(parsed)
+        things = _flat(converted if isinstance(converted, Mapping) else {"object": converted})
         frames = {name: thing for name, thing in things.items() if isinstance(thing, pd.DataFrame)}
         matrices = [name for name, thing in things.items() if getattr(thing, "ndim", 0) == 2 and name not in frames]
         tables = [*frames, *matrices]
@@ -35,6 +39,8 @@ def read_r(path: Path, options: Reading) -> RawTable:
         if chosen in frames:
             return from_frame(path, "R data", frames[chosen])
         arrays, names = _arrays(things)
+        if not arrays:
+            unread(path, found)
         return from_arrays(path, "R data", arrays, options.part, names)
 
 
