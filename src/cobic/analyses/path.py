@@ -16,6 +16,7 @@ from cobic.analyses.folds import Split, add_errors, splits_of
 from cobic.analyses.picture import draw_path
 from cobic.analyses.tracing import Tracer, at_margin
 from cobic.answer.curve import choose
+from cobic.answer.effects import ClassEffects
 from cobic.answer.model import class_means, transform_of_selected
 from cobic.answer.steps import Steps, run_parameters
 from cobic.answer.tables import feature_table
@@ -35,8 +36,8 @@ class Survival:
     """How long each feature stays selected while a margin is raised."""
 
     margin: Floats  # the largest margin of the grid at which the feature is selected; NaN if it never is
-    # 1 for the feature that survives longest. Of features that survive equally long, those come first that are
-    # selected at more margins of the grid, then those whose best class mean leads by more
+    # 1 for the feature that survives longest. Of features that survive equally long, those come first whose mean in
+    # their class exceeds that of all other samples by more standard deviations
     ranking: NDArray[np.intp]
 
 
@@ -345,13 +346,20 @@ def _table(kind: Kind, problem: Problem, values: list[float], results: list[Resu
     return table
 
 
+def _effects(problem: Problem) -> Floats:
+    """By how many standard deviations the mean of each feature in its class exceeds that in all other samples."""
+    found = ClassEffects.of(problem.matrix, problem.labels, problem.n_classes, problem.class_means)
+    of = problem.feature_classes
+    differences = np.where(of >= 0, found.differences[of, np.arange(of.size)], -np.inf)
+    with np.errstate(all="ignore"):
+        return np.nan_to_num(np.where(found.spread > 0, differences / found.spread, 0.0), neginf=-np.inf)
+
+
 def _survival(problem: Problem, results: dict[float, Result]) -> Survival:
-    margin, times = np.full(problem.n_features, np.nan), np.zeros(problem.n_features, dtype=np.intp)
+    margin = np.full(problem.n_features, np.nan)
     for value in sorted(results):
-        support = results[value].support
-        margin[support] = value
-        times += support
-    order = np.lexsort((-problem.leads, -times, -np.nan_to_num(margin, nan=-np.inf)))
+        margin[results[value].support] = value
+    order = np.lexsort((-_effects(problem), -np.nan_to_num(margin, nan=-np.inf)))
     ranking = np.empty(problem.n_features, dtype=np.intp)
     ranking[order] = np.arange(1, problem.n_features + 1)
     return Survival(margin, ranking)
