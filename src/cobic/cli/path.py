@@ -50,9 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, trace, write, tell."""
     if arguments.top is not None:
         best = common.about_the_same(arguments, "panel", "--size", str(arguments.top))
-        print(
-            f"cobic: which {arguments.top} features are best together is asked, and proven, by {best}", file=sys.stderr
-        )
+        print(f"cobic: which {arguments.top} features are best together is another question: {best}", file=sys.stderr)
     margins = {"alphas": _margins("--alphas", arguments.alphas), "betas": _margins("--betas", arguments.betas)}
     more = {"n_margins": arguments.n_margins, "cv": arguments.cv or None, **margins}
     with common.repeated(arguments, path, "tracing", **more) as (curve, steps), common.finishing():
@@ -113,8 +111,8 @@ def _tell_of_ties(curve: Curve, count: int) -> None:
     tied = int((survives == last).sum())
     if count < survives.size and survives[count] == last:
         print(
-            f"{tied} features survive {curve.kind} = {last:.6g} alike: those listed of them have the largest differences "
-            "of means, in standard deviations."
+            f"{tied} features survive {curve.kind} = {last:.6g} alike: of these, those are listed whose means differ "
+            "most, in standard deviations."
         )
 
 
