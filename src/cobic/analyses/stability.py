@@ -24,6 +24,7 @@ from cobic.methods import DEFAULT_METHOD, find_method, solve
 from cobic.problem import Problem
 from cobic.search.result import Status
 
+_MOST_REPEATS = 100_000  # each is a search of its own: more take days, and more tell no more
 _FEWEST_PER_CLASS = 2  # samples: one alone is its own mean
 
 
@@ -151,7 +152,7 @@ def stability(
        feature  frequency
     0  gene_02        1.0
     """
-    require_whole("n_repeats", n_repeats, 2)
+    require_whole("n_repeats", n_repeats, 2, _MOST_REPEATS)
     require_whole("random_state", random_state, 0)
     _require_between_0_and_1("subsample", subsample)
     _require_between_0_and_1("confidence", confidence)

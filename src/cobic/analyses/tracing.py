@@ -18,6 +18,7 @@ from cobic.problem import Problem
 from cobic.search.budget import Budget
 from cobic.search.result import Result, Status
 
+_MOST_MARGINS = 10_000  # each is a search of its own: more take days, and lie on top of each other
 _QUICK_PROGRAMS = 1000  # of fits that only lead to the next margin
 _CLOSE = 0.15  # of a margin: two that are closer need none between them
 _DIGITS = 6  # of the margins of a grid of its own: what is told can be asked for again
@@ -98,7 +99,7 @@ class Tracer:
 
     def adaptive(self, count: int, start: Sequence[Bools] = ()) -> None:
         """Solve from no margin to the largest feasible one, and between where the number of features changes most."""
-        require_whole("n_margins", count, 2)
+        require_whole("n_margins", count, 2, _MOST_MARGINS)
         first = self._solve(self.least, start)
         message = f"there is no path: {first.reason}, which is proven; give slack_penalty for soft margins"
         require(first.status != Status.INFEASIBLE, message, NoPathError)

@@ -14,7 +14,7 @@ from cobic.cli import common
 from cobic.cli.main import EXIT_DOES_NOT_CHECK
 from cobic.errors import InputError
 from cobic.io.files import settle
-from cobic.io.source import readable
+from cobic.io.source import readable, require_ordinary
 from cobic.problem import PanelProblem
 from cobic.problem.identity import problem_arguments
 
@@ -57,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _read(path: Path) -> dict[str, Any]:
     settle(path.parent)
     with readable(path):
+        require_ordinary(path)
         content = path.read_bytes()
     with suppress(ValueError, RecursionError):
         document = json.loads(content.decode())
