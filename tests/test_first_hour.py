@@ -243,6 +243,7 @@ def test_identical_samples_of_two_classes_are_infeasible_at_once(data):
     assert (result.status, result.lps) == ("infeasible", 0)
     assert f"{data.sample_names[first]} of class A and {data.sample_names[second]} of class B" in result.reason
     assert cobic.verify(problem, result.certificate).ok
+    assert cobic.verify(problem, result.certificate, exact=True).ok
     X[second, 0] += 1.0
     assert not cobic.verify(cobic.Problem(X, data.y), result.certificate).ok
     lower = cobic.Problem(-np.abs(np.array([[1.0, 2], [1, 2], [3, 1]])), ["a", "b", "b"], beta=1.5)

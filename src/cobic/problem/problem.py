@@ -127,8 +127,7 @@ class Problem:
         self.n_samples, self.n_features = self.raw.shape
         self.feature_names = names_along("feature_names", feature_names, X, "columns", self.n_features)
         self.sample_names = names_along("sample_names", sample_names, X, "index", self.n_samples)
-        names = self.sample_names, self.feature_names
-        self.transformation, self.matrix = transformed(self.raw, asked, *names)
+        self.transformation, self.matrix = transformed(self.raw, asked, self.sample_names, self.feature_names)
         self.classes, self.labels = encode_labels(y, self.matrix.shape)
         self.n_classes = int(self.classes.size)
         self.ties, self.beta_rule = ties, beta_rule
@@ -403,11 +402,14 @@ class Problem:
         """Bound on the rounding error of each sample's margin in floating point, (n,).
 
         The error of a sum of m numbers in any order is at most (m − 1)·ε/2 times the sum of their sizes, so that of
-        a mean is at most m·ε/2 times the largest size; the factor 2 covers the few operations that follow.
+        a mean is at most m·ε/2 times the largest size; the factor 2 covers the few operations that follow. Means below
+        the smallest normal number are off by a fixed amount, which β multiplies.
         """
         spread = 1.0 + self.comparisons.factor.max(axis=1)
         with np.errstate(over="ignore"):
-            errors: Floats = EPS * ((self.n_features + 8) * spread * self._sample_peaks + 4 * self.alpha) + TINY
+            errors: Floats = (
+                EPS * ((self.n_features + 8) * spread * self._sample_peaks + 4 * self.alpha) + TINY * spread
+            )
         return errors
 
     @cached_property
