@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             print(common.read_line(data, problem))
             print(end=words)
-        with cluster(arguments.cluster), common.live_progress("selecting") as on_progress:
+        with cluster(arguments.cluster), common.live_progress("selecting", options["time_limit"]) as on_progress:
             result = solve(problem, on_progress=on_progress, **options)
         watch.lap("solve")
         with common.finishing():
