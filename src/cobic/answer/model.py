@@ -1,5 +1,7 @@
 """Classifying new samples by the selected features, and the file that carries this from one place to another."""
 
+from __future__ import annotations
+
 import json
 import math
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from cobic.checks import require
 from cobic.errors import InputError, ModelError
 from cobic.io import write_text
 from cobic.io.files import settle
-from cobic.io.source import readable
+from cobic.io.source import readable, require_ordinary
 from cobic.matrix import TRANSFORMS, Floats, Integers, Matrix, Transform, as_matrix
 from cobic.problem import Problem, frame_names
 from cobic.problem.arguments import undefined
@@ -189,6 +191,7 @@ class Model:
         """
         settle(Path(path).parent)
         with readable(Path(path)):
+            require_ordinary(Path(path))
             try:
                 document = json.loads(Path(path).read_text(encoding="utf-8"))
             except (ValueError, RecursionError):

@@ -36,7 +36,7 @@ class CertifiedSearch:
         """Search, first near about so many features of each class."""
         standing, effort = self.standing, self._effort
         self._begin(self._problem.feature_class_sizes.astype(np.float64) if amounts is None else amounts)
-        for stage in range(effort.rounds):
+        for stage in range(effort.rounds_of_few if standing.has_few_features else effort.rounds):
             if standing.is_spent():
                 return
             if stage == 0:

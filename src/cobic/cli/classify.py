@@ -17,6 +17,7 @@ import pandas as pd
 from cobic.answer.model import Model
 from cobic.checks import require
 from cobic.cli import common
+from cobic.cli.main import printable
 from cobic.errors import InputError
 from cobic.io import write_text
 from cobic.io.labels import some
@@ -78,7 +79,9 @@ def _matched(model: Model, data: Dataset) -> Dataset:
     pick = [at[name] for name in names]
     more = len(data.feature_names) - len(names)
     left = f"; {more} that the model does not have are left out" if more else ""
-    print(f"{data.source}: features matched by name, as their order is not the model's{left}", file=sys.stderr)
+    print(
+        printable(f"{data.source}: features matched by name, as their order is not the model's{left}"), file=sys.stderr
+    )
     X = as_matrix(data.X).selected(np.array(pick))
     return replace(data, X=X, feature_names=names, feature_descriptions=None, feature_kinds=None, test=None)
 
@@ -100,7 +103,8 @@ def _tell_unknown(model: Model, data: Dataset) -> None:
     unknown = {cls: size for cls, size in data.class_sizes.items() if cls not in known}
     if unknown:
         told = ", ".join(f"{cls!r} of {size} samples" for cls, size in unknown.items())
-        print(f"{data.source}: the model does not know {told}; it knows {', '.join(sorted(known))}", file=sys.stderr)
+        unknown_line = f"{data.source}: the model does not know {told}; it knows {', '.join(sorted(known))}"
+        print(printable(unknown_line), file=sys.stderr)
 
 
 def _tell(arguments: argparse.Namespace, table: pd.DataFrame, errors: int | None) -> None:

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _make(arguments: argparse.Namespace) -> None:
     message = "--make writes a synthetic data set to its FILE: leave NAME and --out out"
     require(arguments.name is None and arguments.out is None, message)
-    common.require_place(arguments.make, overwrite=arguments.force, folders=True)
+    common.require_place(arguments.make, overwrite=arguments.force, folders=arguments.make.suffix == ".zarr")
     write_expression(
         arguments.make,
         arguments.features,

@@ -3,6 +3,7 @@
 import argparse
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout, suppress
@@ -17,6 +18,8 @@ EXIT_INFEASIBLE = 3  # there is no consistent selection
 EXIT_DOES_NOT_CHECK = 4  # a certificate or a model does not hold
 EXIT_NOTHING_FOUND = 5  # none was found, and nothing is proven about that
 EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as in shells
+
+_STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # control characters, also of direction
 
 # What each command is for; its module, of the same name, is loaded when it is asked for. The docstring of the module is
 # the help text, its last paragraph the example at the end; `run` returns an exit code unless it can only be 0.
@@ -87,14 +90,21 @@ def _run(argv: Sequence[str] | None) -> int:
         return arguments.run(arguments) or 0
     except InputError as error:
         message, code = str(error), EXIT_DOES_NOT_CHECK if isinstance(error, ModelError) else EXIT_INPUT
+    except OSError as error:  # a place that may not even be looked at
+        message, code = f"cannot use {error.filename}: {error.strerror or error}", EXIT_INPUT
     except MemoryError:
         from cobic.methods.memory import out_of_memory
 
         message, code = out_of_memory(), EXIT_INPUT
     except KeyboardInterrupt:
         message, code = "interrupted", EXIT_INTERRUPTED
-    print(f"cobic: {message}", file=sys.stderr)
+    print(f"cobic: {printable(message)}", file=sys.stderr)
     return code
+
+
+def printable(text: str, kept: str = "") -> str:
+    """A text in which what would steer a terminal is spelled out: names in data come from strangers."""
+    return _STEERING.sub(lambda found: found[0] if found[0] in kept else ascii(found[0])[1:-1], text)
 
 
 class _Output:
@@ -102,10 +112,12 @@ class _Output:
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = io.StringIO() if stream is None else stream
+        self._terminal = self._stream.isatty()
         self.error: OSError | None = None
 
     def write(self, text: str) -> int:
-        self._unless_lost(lambda: self._stream.write(text))
+        shown = printable(text, kept="\n\t") if self._terminal else text
+        self._unless_lost(lambda: self._stream.write(shown))
         return len(text)
 
     def flush(self) -> None:

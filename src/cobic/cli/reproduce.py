@@ -51,7 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print_tables(rows: Sequence[ReproducedRow]) -> None:
-    console = Console(width=None if Console().is_terminal else 100, highlight=False)
+    width = None if Console().is_terminal else 100
+    console = Console(width=width, highlight=False, color_system=None, force_terminal=False)
     for dataset, title in _TITLES.items():
         part = [row for row in rows if row.published.dataset == dataset]
         if part:

@@ -29,7 +29,7 @@ from cobic.io.source import (
     unpacked_name,
 )
 from cobic.io.sparse import as_csr, sparse_matrix
-from cobic.matrix import StoredArray, StoredSparse, stored_sparse
+from cobic.matrix import StoredArray, StoredSparse, require_exact, stored_sparse
 
 _DESCRIBING = {"gene_name", "gene_names", "gene_symbol", "gene_symbols", "symbol", "feature_name", "description"}
 _CELL_NAMES = ("CellID", "cell_id", "obs_names", "CellId")
@@ -131,7 +131,9 @@ def _matrix(path: Path, node: Any, *, backed: bool) -> Any:
             return StoredArray(node, f"in {path}")
         require_cells(path, *node.shape)
         require_unpacked(path, node.size * node.dtype.itemsize)
-        return np.asarray(node[()], dtype=held_as(node.dtype))
+        values = np.asarray(node[()])
+        require_exact(values, str(path))
+        return values.astype(held_as(node.dtype), copy=False)
     if backed:
         return stored_sparse(node, f"in {path}")
     form = _plain(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "")))

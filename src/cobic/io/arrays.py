@@ -15,7 +15,7 @@ from cobic.io.raw import Axis, Format, Note, RawTable, Reading, as_text
 from cobic.io.sizes import Stored, dense_size, held_as
 from cobic.io.source import MOST_CELLS, foreign, require_unpacked, zip_names
 from cobic.io.sparse import sparse_matrix
-from cobic.matrix import StoredArray
+from cobic.matrix import StoredArray, require_exact
 
 _MAGIC = b"\x93NUMPY"
 _SPARSE = {"data", "indices", "indptr", "format", "shape"}
@@ -121,6 +121,7 @@ def from_arrays(
         raise InputError(message)
     values = arrays[chosen]
     if not hasattr(values, "tocsr") and not isinstance(values, StoredArray):
+        require_exact(values, str(path))
         values = np.asarray(values, dtype=held_as(values.dtype))
     n_rows, n_columns = values.shape
     row_names, column_names = (names or {}).get(chosen, (None, None))

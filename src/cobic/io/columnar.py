@@ -10,6 +10,7 @@ from cobic.io.grid import ID_NAMES, Grid
 from cobic.io.raw import Axis, Format, Note, RawTable, Reading, as_text
 from cobic.io.sizes import NUMBER, Stored
 from cobic.io.source import foreign, needed, require_cells, require_unpacked
+from cobic.matrix import require_exact
 
 _PER_COLUMN = 12_000  # bytes of a data frame while it is read, as measured
 
@@ -56,6 +57,9 @@ def from_frame(path: Path, form: str, frame: pd.DataFrame) -> RawTable:
     if not numeric:
         rows = ((at + 1, [as_text(value) for value in row]) for at, row in enumerate(frame.itertuples(index=False)))
         return Grid(path, form, header).split(rows)
+    for at in numeric:
+        if isinstance(frame.dtypes.iloc[at], np.dtype):
+            require_exact(frame.iloc[:, at].to_numpy(), f"{path}, column {frame.columns[at]!r}")
     values = frame.iloc[:, numeric].to_numpy(dtype=np.float64, na_value=np.nan)
     others = sorted(set(range(len(header))).difference(numeric))
     notes = tuple(Note(header[at], _texts(frame.iloc[:, at]), leading=at < numeric[0]) for at in others)

@@ -15,7 +15,7 @@ from cobic.io.expression import GCT, GEO, RES
 from cobic.io.r import R
 from cobic.io.raw import Format
 from cobic.io.sizes import Stored
-from cobic.io.source import ending_of, first_bytes
+from cobic.io.source import ending_of, first_bytes, readable
 from cobic.io.stores import ZARR, is_zarr
 
 FORMATS = (PARQUET, FEATHER, HDF, TEN_X, R, GCT, GEO, ARFF, EXCEL, NUMPY, RES, TEXT)
@@ -53,11 +53,12 @@ def format_of(path: Path) -> Format:
 def stored(path: Path) -> Stored | None:
     """What is in a file, as its format tells by its name and contents page; None if it is small, or nobody knows."""
     ending, suffix = ending_of(path), path.suffix.lower()
-    if path.is_dir():
-        return ZARR.size(path) if ZARR.size is not None and ending in ZARR.endings else None
-    form = _by_name(ending)
-    if form is None or form.size is None or not path.is_file() or path.stat().st_size < sizes.SMALLEST_FILE:
-        return None
+    with readable(path):
+        if path.is_dir():
+            return ZARR.size(path) if ZARR.size is not None and ending in ZARR.endings else None
+        form = _by_name(ending)
+        if form is None or form.size is None or not path.is_file() or path.stat().st_size < sizes.SMALLEST_FILE:
+            return None
     if suffix.lstrip(".") != ending and not (suffix == ".gz" and form.size is sizes.text_size):
         return None  # how much it unpacks to is not known
     return form.size(path)

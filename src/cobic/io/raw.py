@@ -9,6 +9,7 @@ import numpy as np
 
 from cobic.checks import require_choice, require_whole
 from cobic.io.sizes import Stored
+from cobic.io.source import MOST_LINES
 from cobic.matrix import Integers
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-", ".", "#n/a"})
@@ -39,7 +40,7 @@ class Reading:
         files = {"path": Path(self.path), "labels_file": None if self.labels_file is None else Path(self.labels_file)}
         vars(self).update(files, drop=tuple(self.drop))  # they may be given as texts, and as a list
         if self.header_row is not None:
-            require_whole("header_row", self.header_row, 0)
+            require_whole("header_row", self.header_row, 0, MOST_LINES)
         if self.decimal is not None:
             require_choice("decimal", self.decimal, (".", ","))
 

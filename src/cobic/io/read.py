@@ -1,5 +1,7 @@
 """One function for the files that labs have: the format is told from content and name."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +16,7 @@ from cobic.io.grid import has_thousands, thousands_message
 from cobic.io.labels import LabelOptions
 from cobic.io.raw import RawTable, Reading
 from cobic.io.sizes import held_as
+from cobic.io.source import readable
 from cobic.matrix import as_matrix, stays_where_it_is
 from cobic.problem.dataset import Dataset
 
@@ -111,7 +114,8 @@ def read_raw(asked: Reading) -> RawTable:
     """Read a file of any known format, as it is."""
     path = asked.path
     try:
-        form = format_of(path)
+        with readable(path):
+            form = format_of(path)
         message = f"{path} has no parts, and --part (or --sheet) is {asked.part!r}: leave it out"
         require(asked.part is None or form.parts, message)
         message = f"{path} can only be read as a whole: leave out --backed, or save it as h5ad, Zarr or npy"

@@ -6,6 +6,7 @@ import gzip
 import importlib
 import io
 import lzma
+import stat
 import warnings
 import zipfile
 import zlib
@@ -63,6 +64,7 @@ class _Unpacked(io.RawIOBase):
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        require_ordinary(path)
         self._file = path.open("rb")
         start = self._file.read(6)
         self._file.seek(0)
@@ -94,6 +96,13 @@ def _unpacking(name: str | None, file: IO[bytes]) -> Any:
         return needed("zstandard", "zstd").ZstdDecompressor().stream_reader(file, read_across_frames=True)
     openers: dict[str | None, Any] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
     return openers[name](file) if name in openers else file
+
+
+def require_ordinary(path: Path) -> None:
+    """Refuse what gives bytes only once, or without end."""
+    kind = path.stat().st_mode
+    message = f"{path} is a pipe or a device: save what it gives as a file first"
+    require(stat.S_ISREG(kind) or stat.S_ISDIR(kind), message)
 
 
 @contextmanager

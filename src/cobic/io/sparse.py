@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cobic.checks import require
+from cobic.matrix import require_exact
 
 
 def sparse_matrix(path: Path, form: str, data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
@@ -17,6 +18,7 @@ def sparse_matrix(path: Path, form: str, data: Any, indices: Any, indptr: Any, s
     require(len(size) == 2 and min(size) >= 0, message)
     data = np.asarray(data)
     require(data.dtype.kind in "biuf", f"{path} holds a sparse matrix of {data.dtype}, not of real numbers")
+    require_exact(data, str(path))
     kind = sp.csr_matrix if form == "csr" else sp.csc_matrix
     matrix = kind((data if data.dtype.kind == "f" else data.astype(np.float64), indices, indptr), shape=size)
     matrix.check_format(full_check=True)

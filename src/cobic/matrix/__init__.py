@@ -8,7 +8,7 @@ their order. The grid of a dense matrix follows from its shape alone, so that th
 the last bit, whatever they are stored as and however many threads work on them.
 """
 
-from cobic.matrix.base import Bools, Floats, Integers, Matrix
+from cobic.matrix.base import Bools, Floats, Integers, Matrix, require_exact
 from cobic.matrix.convert import as_matrix, stays_where_it_is, stored_sparse
 from cobic.matrix.sparse import SparseMatrix
 from cobic.matrix.stored import StoredArray, StoredSparse
@@ -26,6 +26,7 @@ __all__ = [
     "Transform",
     "TransformName",
     "as_matrix",
+    "require_exact",
     "stays_where_it_is",
     "stored_sparse",
 ]

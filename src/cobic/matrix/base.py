@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cobic.errors import InputError
+
 if TYPE_CHECKING:
     from cobic.matrix.transform import Transform
 
@@ -18,6 +20,7 @@ Integers = NDArray[np.intp]
 Bits = NDArray[np.uint64]
 NotFinite = tuple[int, int, float]
 
+_WHOLE = 1 << 53  # whole numbers up to here are numbers of float64
 _ROWS_AT_ONCE, _CELLS_AT_ONCE = 256, 1 << 20  # 8 MB of a matrix on disk
 
 
@@ -146,6 +149,21 @@ class Matrix(ABC):
     def fingerprints(self) -> Bits:
         """A number per feature (m,) that depends on its values alone: equal for equal features, else as by chance."""
         return self._survey.fingerprints
+
+
+def require_exact(values: NDArray[Any], where: str = "X") -> None:
+    """Refuse numbers that float64 does not have: a larger one would be taken for its neighbour in silence."""
+    kind, lost = values.dtype, values[:0]
+    if kind.kind in "iu" and kind.itemsize == 8:
+        large = values[(values > _WHOLE) | (values < -_WHOLE)]
+        lost = large[[int(float(value)) != value for value in large.tolist()]]
+    elif kind.kind == "f" and kind.itemsize > 8:
+        lost = values[(values.astype(np.float64) != values) & (values == values)]
+    if lost.size:
+        message = (
+            f"{where} has {lost.flat[0]}, which would be rounded: numbers are float64, whole ones up to 2**53 exact"
+        )
+        raise InputError(message + "; divide them, or round them yourself")
 
 
 def fingerprint_weights(size: int) -> Bits:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, bits_of
+from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, bits_of, require_exact
 from cobic.matrix.grid import Tile, tile_shape, tiles
 from cobic.matrix.parts import MatrixInParts
 from cobic.matrix.pool import Room
@@ -124,6 +124,7 @@ def _canonical(values: NDArray[Any], room: Room | None) -> Floats:
         down, across = values.strides
         if across == 8 and down % 8 == 0 and down >= 8 * values.shape[1]:
             return values
+    require_exact(values)
     copied = np.empty(values.shape) if room is None else room.of(values.size).reshape(values.shape)
     # Columns that lie one behind the other are turned in strips: whole rows of 2¹² cells would share a few cache lines.
     step = _STRIP if values.strides[0] < values.strides[1] else max(1, values.shape[1])

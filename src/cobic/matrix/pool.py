@@ -4,7 +4,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import copy_context
 from functools import cache
 from typing import TypeVar
@@ -47,10 +47,31 @@ def single_threaded() -> Iterator[None]:
         _here.is_part = before
 
 
+class _OneThread:
+    """The limit of one thread, which holds for the whole process: the first who wants it sets it, the last lifts it."""
+
+    def __init__(self) -> None:
+        self._lock, self._wanted, self._limits = threading.Lock(), 0, ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._wanted:
+                self._limits.enter_context(_blas().limit(limits=1))
+            self._wanted += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._wanted -= 1
+            if not self._wanted:
+                self._limits.close()
+
+
+_one_thread = _OneThread()
+
+
 def one_blas_thread() -> AbstractContextManager[object]:
     """One thread for each call of the BLAS, because several calls are under way, or the work is small."""
-    limit: AbstractContextManager[object] = _blas().limit(limits=1)
-    return limit
+    return _one_thread
 
 
 def fitting_threads(shape: tuple[int, int]) -> AbstractContextManager[object]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, bits_of
+from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, bits_of, require_exact
 from cobic.matrix.cache import ColumnCache, RowsAhead
 from cobic.matrix.grid import bands
 from cobic.matrix.parts import MatrixInParts
@@ -153,6 +153,7 @@ def _widened(band: Any, room: Room | None) -> Any:
     """The same with float64 entries, in memory that is used again and again if there is such."""
     if band.dtype == np.float64:
         return band
+    require_exact(band.data)
     data = np.empty(band.data.size) if room is None else room.of(band.data.size)
     data[:] = band.data
     return compressed(band.format, data, band.indices, band.indptr, band.shape)

@@ -10,6 +10,7 @@ from typing import Any
 
 from joblib import parallel_config
 
+from cobic.checks import require_processes
 from cobic.errors import InputError, UnfinishedError
 
 _REACHABLE = 3.0  # seconds: a scheduler that is there answers at once
@@ -49,6 +50,7 @@ def _local(distributed: Any, where: str, stack: ExitStack) -> Any | None:
     if count < 1:
         message = f"--cluster {where}: say how many processes, as local:4"
         raise InputError(message)
+    require_processes(f"--cluster {where}", count)
     # One thread each: more would share one interpreter, and a process can be ended and started again.
     own = distributed.LocalCluster(
         n_workers=count,
