@@ -35,6 +35,7 @@ import numpy as np
 from cobic.certified.proof import Multipliers
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
+from cobic.problem.exact import TINY
 from cobic.problem.grouping import OnePerGroup
 
 PRECISION = 1 << 30  # of the largest multiplier: what is lost by rounding them is less than what one feature does
@@ -171,7 +172,7 @@ class Cut:
             cut_off = n * means[n - 1] - (n - 1) * means[n - 2] if n > 1 else means[0]
             distances = 2 * n * means[n - 1] - means.size * means[-1] + (means.size - 2 * n) * cut_off
             effects.append(distances / (means.size * n))
-        effect = min(effects) / max(self.size, 1.0)
+        effect = float(np.mean(effects)) / max(self.size, 1.0)
         return effect if np.isfinite(effect) else 0.0
 
 
@@ -189,7 +190,7 @@ def rounding_error(problem: Problem, multipliers: Floats) -> float:
     size = float((multipliers * (1.0 + problem.comparisons.factor)).sum(axis=1) @ problem.row_scale())
     offset = float(multipliers.sum(axis=1) @ problem.alpha)
     counted = problem.n_features if problem.soft else 0
-    return float(_CAUTION * _EPS * (terms * (size + offset + counted)))
+    return float(_CAUTION * (_EPS * (terms * (size + offset + counted)) + TINY))
 
 
 def multiplier_unit(problem: Problem) -> float:

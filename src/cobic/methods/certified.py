@@ -13,13 +13,14 @@
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from cobic.certified.certificate import make_certificate
-from cobic.certified.coarse import Beginning
 from cobic.certified.effort import Effort
 from cobic.certified.margins import selections_with_large_margins, some_selection
+from cobic.certified.proof import Close, Multipliers, OrMore
 from cobic.certified.search import CertifiedSearch
 from cobic.certified.soft import SoftSearch
 from cobic.certified.standing import Standing
@@ -28,6 +29,7 @@ from cobic.errors import InputError
 from cobic.matrix import Bools
 from cobic.methods.fixed_point import iterate
 from cobic.problem import Problem
+from cobic.problem.identity import twins
 from cobic.search.budget import Budget, Incumbent
 from cobic.search.judge import Outcome
 from cobic.search.repair import climb, climb_in_batches, grow, is_large, raise_margin, repair
@@ -84,25 +86,36 @@ def solve(
     start = [problem.check_support(support) for support in start]
     if problem.soft:
         return _solve_soft(problem, budget, max_programs, target_gap * problem.n_selectable, start, effort)
+    pair = twins(problem)
+    if pair is not None:
+        return Outcome(np.zeros(problem.n_features, dtype=np.bool_), 0, certificate=_cancelling(problem, pair))
     incumbent = Incumbent(problem, budget)
     everything = problem.selectable
     if incumbent.offer(everything):
         certificate = make_certificate(problem, everything, problem.n_selectable, [], [])
         return Outcome(everything, problem.n_selectable, certificate=certificate)
-    beginning = None
+    amounts = None
     if start:
         best = _start_from(problem, budget, incumbent, start, effort.starting_moves)
-        beginning = Beginning(problem.counts(best & problem.selectable).astype(np.float64))
+        amounts = problem.counts(best & problem.selectable).astype(np.float64)
     standing = Standing(problem, budget, incumbent, max_programs, target_gap, effort)
     search = CertifiedSearch(problem, standing, rng)
     with budget.unless_in_vain(effort.vain_time):
-        search.run(beginning)
+        search.run(amounts)
     if incumbent.support is None and standing.upper_bound and _finds_fewer(problem, budget, incumbent, effort):
-        search.run(Beginning(problem.counts(incumbent.selection).astype(np.float64)))
+        search.run(problem.counts(incumbent.selection).astype(np.float64))
     if incumbent.support is not None and not is_large(problem):
         incumbent.offer(raise_margin(problem, incumbent.support, budget))
     why, bound = _left_open_by(standing), standing.upper_bound
     return Outcome(incumbent.selection, bound, left_open_by=why, certificate=search.certificate())
+
+
+def _cancelling(problem: Problem, pair: tuple[int, int]) -> dict[str, Any]:
+    """The proof that two samples contradict each other: the multipliers of these alone, which exclude all counts."""
+    multipliers = np.zeros(problem.comparisons.other.shape, dtype=np.int64)
+    for one, other in (pair, pair[::-1]):
+        multipliers[one, int((problem.comparisons.other[one] == problem.labels[other]).argmax())] = 1
+    return make_certificate(problem, None, 0, [Multipliers.of(multipliers, 0.0)], [OrMore(), Close(0)])
 
 
 def _finds_fewer(problem: Problem, budget: Budget, incumbent: Incumbent, effort: Effort) -> bool:

@@ -1,5 +1,7 @@
 """The answer: what was selected, what is proven about it, and how it was found."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
