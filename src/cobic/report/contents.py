@@ -215,7 +215,7 @@ def _features(story: Story, page: Page) -> None:
     if story.curve is not None:
         more["rank"] = packed(story.curve.rank[listed], "<f8")
         more["survives"] = packed(story.curve.survives[listed], "<f8")
-        more["more"] = [("rank", "rank", 48), ("survives", "survives", 70)]
+        more["more"] = [("rank", "rank", 54), ("survives", "survives", 70)]
         more["sorted"] = "rank"
     parts.add_features(page, story.names, listed, story.effects, **more)
 

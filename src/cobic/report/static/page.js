@@ -33,12 +33,12 @@
     mark.style.background = classOf[row] < 0 ? "none" : data.classes[classOf[row]].colour;
   };
   const words = (title, width, need, text, style, csv = text) => ({ title, width, need, text, value: text, style, csv });
-  const perClass = () => means.map((values, cls) => numbers(`mean ${data.classes[cls].name}`, values, Math.min(84, Math.max(64, 9.6 * (5 + data.classes[cls].name.length))), cls < 2 ? 1 : 6));
+  const perClass = () => means.map((values, cls) => numbers(`mean ${data.classes[cls].name}`, values, Math.min(88, Math.max(64, 10.4 * (5 + data.classes[cls].name.length))), cls < 2 ? 1 : 6));
   const further = () => features.more.map(([title, key, width]) => numbers(title, unpack(features[key], Float64Array), width, 3));
   const effects = () => Object.entries(features.effects).map(([title, text]) => numbers(title, unpack(text, Float64Array), Math.max(62, 9 * title.length), title === "t" ? 5 : 4));
   const columns = () => [
     words("feature", 92, 0, (row) => features.name[row], named),
-    words("class", 58, 2, className),
+    words("class", 50, 2, className),
     ...(kept ? [words("selected", 70, 2, (row) => (kept[row] ? "kept" : "dropped"), faded, (row) => (kept[row] ? "True" : "False"))] : []),
     ...further(), ...perClass(), ...effects(),
   ];
