@@ -251,11 +251,12 @@ def cells(n_cells: int, n_genes: int = 2000, n_kinds: int = 8) -> tuple[Any, Any
     """Sparse counts of cells that five genes of each kind can tell apart, as logarithms of parts of 10,000.
 
     A gene is read as often as it is expressed (Poisson); levels of genes and sizes of libraries are log-normal. Each
-    kind has twenty markers of its own, which other kinds leak a fiftieth of. One cell in a hundred has a wrong label.
+    kind has twenty markers of its own, which other kinds leak a fiftieth of. Of a cell about 1,000 molecules are read;
+    one in a hundred has a wrong label.
     """
     rng = np.random.default_rng(0)
     kinds = rng.integers(n_kinds, size=n_cells)
-    level = np.tile(0.05 * np.exp(rng.normal(size=n_genes)), (n_kinds, 1))
+    level = np.tile(0.3 * np.exp(rng.normal(size=n_genes)), (n_kinds, 1))
     for kind, markers in enumerate(rng.permutation(n_genes)[: 20 * n_kinds].reshape(n_kinds, 20)):
         strength = 3.0 * np.exp(rng.normal(size=20))
         level[:, markers], level[kind, markers] = strength / 50, strength

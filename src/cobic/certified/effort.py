@@ -28,6 +28,8 @@ class Effort:
     programs: int = 100_000  # of a search, unless `max_programs` says otherwise: some minutes
     soft_programs: int = 4000  # the same with soft margins, where nearly all are looks at the data
     rounds: int = 8  # of raising selections and lowering the bound, each with twice the programs of the one before
+    rounds_of_few: int = 20  # where features are few, whose questions are always settled
+    few_features: int = 40  # up to here neither patience nor rounds end a search before time or programs do
     patience: int = 7000  # programs without any news, and as many again as it took to the last news
     units: int = 4  # by which a bound is lowered in the first round before selections are looked for again
     wide_gap: float = 0.01  # of the bound: with such a gap trees are worth their time far below the bound, too
@@ -168,6 +170,7 @@ class Effort:
 
     # Panels.
     panel_close: float = 1e-4  # of the value: what a relaxation leaves is then far below what rounding costs
+    panel_vain_looks: int = 3  # times `looks_at_a_time` without so much gain: the bound will not come any closer
     panel_tree_rows: int = 5000  # comparisons: with more, each program of a tree takes seconds
     panel_window_part: int = 200  # one feature in so many: few are chosen, those with the best scores
     panel_tree_cells: int = 1 << 23  # of features at hand and samples: 64 MB; with more, what is left is not split

@@ -84,7 +84,8 @@ class PanelSearch:
     def bound(self) -> float:
         """No panel has a larger tail margin."""
         best_open = -self._heap[0][0] if self._heap else -np.inf
-        return max(best_open, self._at_work, self._settled, self.incumbent.level)  # features were decided at that level
+        decided = self.incumbent.level  # features were decided at that level
+        return float(max(best_open, self._at_work, self._settled, decided))
 
     @property
     def _close_enough(self) -> bool:
@@ -193,9 +194,12 @@ class PanelSearch:
     def _looked(self, looks: PanelLooks, counts: Integers) -> PanelRoot | None:
         """The same by looks at the data, some at a time, each time with a rounded panel."""
         looks.start_from(self._nearest_multipliers())
-        root, more = None, True
+        root, more, vain = None, True, 0
         while more and (found := looks.at(counts)) is not None:
-            root, more = found
+            before, (root, more) = np.inf if root is None else root.value, found
+            gained = before - root.value > self._effort.panel_close * abs(root.value)
+            vain = 0 if gained else vain + 1
+            more = more and vain < self._effort.panel_vain_looks
             if self._is_given:
                 self._at_work = min(self._at_work, root.value)
                 self._budget.report(objective_bound=max(root.value, self.incumbent.level))

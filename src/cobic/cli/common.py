@@ -105,6 +105,16 @@ def add_transform_arguments(parser: argparse.ArgumentParser) -> None:
     add("--floor", type=float, metavar="N", help="with log2 or log1p: what is below N counts as N")
 
 
+def add_panel_choices(add: Callable[..., Any], split: str) -> None:
+    """Arguments that only panels have."""
+    shared = f"features of each class in a total: as serves the margin best, or as evenly as can be (default: {split})"
+    add("--split", choices=("any", "even"), default=split, help=shared)
+    tail = "share of the samples whose margins count, the worst first: 0 for the worst alone, 1 for all (default: 0.3)"
+    add("--tail", type=float, default=0.3, metavar="SHARE", help=tail)
+    add("--weights", choices=("equal", "balanced"), default="equal", help="balanced: all classes count the same")
+    add("--offset", action="store_true", help="add a constant to the mean of each class, fitted with the panel")
+
+
 def add_answer_arguments(parser: argparse.ArgumentParser, files: str) -> Any:
     """Arguments that say where the answer goes; the group, for more of them."""
     group = parser.add_argument_group("the answer")
@@ -112,6 +122,17 @@ def add_answer_arguments(parser: argparse.ArgumentParser, files: str) -> Any:
     group.add_argument("--force", action="store_true", help="overwrite files in the folder")
     group.add_argument("--json", action="store_true", help="print one JSON object")
     return group
+
+
+def panel_size(text: str) -> int | dict[str, int]:
+    """A number, or one for each class."""
+    try:
+        if "=" not in text:
+            return int(text)
+        return {name: int(count) for name, _, count in (part.rpartition("=") for part in text.split(","))}
+    except ValueError:
+        message = f"--size {text!r}: write a whole number, or one for each class as A=5,B=5"
+        raise InputError(message) from None
 
 
 def add_parallel_arguments(parser: argparse.ArgumentParser, what: str) -> None:

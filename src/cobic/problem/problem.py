@@ -396,11 +396,14 @@ class Problem:
         """Bound on the rounding error of each sample's margin in floating point, (n,).
 
         The error of a sum of m numbers in any order is at most (m − 1)·ε/2 times the sum of their sizes, so that of
-        a mean is at most m·ε/2 times the largest size; the factor 2 covers the few operations that follow.
+        a mean is at most m·ε/2 times the largest size; the factor 2 covers the few operations that follow. Means below
+        the smallest normal number are off by a fixed amount, which β multiplies.
         """
         spread = 1.0 + self.comparisons.factor.max(axis=1)
         with np.errstate(over="ignore"):
-            errors: Floats = EPS * ((self.n_features + 8) * spread * self._sample_peaks + 4 * self.alpha) + TINY
+            errors: Floats = (
+                EPS * ((self.n_features + 8) * spread * self._sample_peaks + 4 * self.alpha) + TINY * spread
+            )
         return errors
 
     @cached_property
