@@ -4,6 +4,8 @@ Read `docs/certificate.md` beside this room; it states what is checked here as m
 is used here, and nothing is shared with it but the problem and its matrix: a slip there is not repeated here.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -231,12 +231,24 @@ class Proof:
             products = problem.matrix.transposed_products(weights)
             scores = problem.constraints.pooled(products[np.arange(problem.n_features), problem.feature_classes])
             error = self._error(np.abs(weights).T @ problem.row_scale(), multipliers)
+            if self._cancels(index):
+                scores, error = np.zeros_like(scores), 0.0
             # A finite error means that no sum on the way to it, or to v, has overflowed: they are smaller.
             require(bool(np.isfinite(error)), "the numbers are too large to be added up")
             if len(self._scores) * scores.size > _NUMBERS_KEPT:
                 self._scores.clear()
             self._scores[index] = (scores, error)
         return self._scores[index]
+
+    def _cancels(self, index: int) -> bool:
+        """Whether there are two multipliers, of two samples with the same values, whose margins exactly cancel out."""
+        asked, vector = self._problem.comparisons, self._vectors[index]
+        if len(vector) != 2 or vector[0][1] != vector[1][1]:
+            return False
+        (one, at), (other, there) = (divmod(row, asked.other.shape[1]) for row, _ in vector)
+        opposed = asked.own[one] == asked.other[other, there] and asked.own[other] == asked.other[one, at]
+        plain = asked.factor[one, at] == asked.factor[other, there] == 1
+        return bool(opposed and plain and not np.diff(self._problem.matrix.rows(np.array([one, other])), axis=0).any())
 
     def _error(self, largest: Floats, multipliers: Floats) -> float:
         """Bound on the rounding error of v, and of the objective with soft margins.

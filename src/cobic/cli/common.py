@@ -8,13 +8,14 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
 from rich.console import Console
+from rich.text import Text
 
 from cobic.answer.folder import ANSWER_FILES
 from cobic.answer.frontier import FRONTIER_FILES
@@ -22,7 +23,7 @@ from cobic.answer.panel_folder import PANEL_FILES
 from cobic.answer.steps import Steps
 from cobic.answer.words import found_line, proven_line
 from cobic.checks import require, require_whole
-from cobic.cli.main import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_NOTHING_FOUND
+from cobic.cli.main import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_NOTHING_FOUND, printable
 from cobic.errors import InputError
 from cobic.io import read, read_groups, write_folder
 from cobic.io.files import prepare_folder
@@ -31,8 +32,9 @@ from cobic.matrix import TRANSFORMS
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.methods.memory import require_room
 from cobic.problem import Problem
-from cobic.problem.advice import transform_advice
+from cobic.problem.advice import class_advice, transform_advice
 from cobic.problem.dataset import Dataset
+from cobic.search.budget import Stopwatch
 from cobic.search.cluster import cluster
 from cobic.search.result import Result, Status
 
@@ -246,7 +248,8 @@ def reading(arguments: argparse.Namespace, *, labelled: bool = True) -> Reading:
 def read_data(asked: Reading, features: tuple[str, ...] | None = None, *, transformed: bool = False) -> Dataset:
     """Read a file, which may have to have some features; its values may be held transformed as well."""
     tell_memory(asked, solving=features is None, transformed=transformed)
-    return read.read_data(asked, features)
+    with read_progress(asked.path):
+        return read.read_data(asked, features)
 
 
 def tell_memory(asked: Reading, *, solving: bool, transformed: bool = False) -> None:
@@ -259,8 +262,9 @@ def tell_memory(asked: Reading, *, solving: bool, transformed: bool = False) -> 
 
 def read_line(data: Dataset, problem: Problem) -> str:
     """What was read, in a line for a person, one more if something was set aside, and one if a transform suits it."""
-    advice = transform_advice(problem.raw) if problem.transformation is None else ""
-    return _read_line(data) + (f"\n{advice[:1].upper()}{advice[1:]}." if advice else "")
+    advice = [transform_advice(problem.raw)] if problem.transformation is None else []
+    told = [*class_advice(data.class_sizes), *filter(None, advice)]
+    return "\n".join([_read_line(data), *(f"{each[:1].upper()}{each[1:]}." for each in told)])
 
 
 def _read_line(data: Dataset) -> str:
@@ -321,15 +325,44 @@ def numbers(option: str, text: str, example: str) -> list[float]:
         raise InputError(message) from None
 
 
+class Doing:
+    """What is under way, as one line on a terminal, whose seconds go on whether or not there is news."""
+
+    def __init__(self, what: str, time_limit: float | None = None, watch: Stopwatch | None = None) -> None:
+        self._what, self._news, self._watch = what, "", watch or Stopwatch()
+        self._limit = f" of at most {time_limit:g} s" if time_limit else " s"
+
+    def tell(self, event: object) -> None:
+        """Say what is new."""
+        self._news = f": {getattr(event, 'words', event)}"
+
+    def __rich__(self) -> Text:
+        """The line at this moment, which is asked for several times a second."""
+        return Text(f"{self._what}{self._news}; {self._watch.running:.0f}{self._limit}")
+
+
 @contextmanager
-def live_progress(what: str) -> Iterator[Callable[[object], None] | None]:
-    """Show what is told on standard error while it is a terminal; otherwise stay silent."""
+def live_progress(what: str, time_limit: float | None = None) -> Iterator[Callable[[object], None] | None]:
+    """Show what is told, and the time, on standard error while it is a terminal; otherwise stay silent."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None
         return
-    with console.status(what) as spinner:
-        yield lambda event: spinner.update(f"{what}: {event}")
+    doing = Doing(what, time_limit)
+    with console.status(doing):
+        yield doing.tell
+
+
+def read_progress(path: Path) -> AbstractContextManager[Any]:
+    """Say what is being read, how large it is, and for how long."""
+    size = f", {path.stat().st_size / 1e6:.1f} MB" if path.is_file() else ""
+    return live_progress(f"reading {printable(path.name)}{size}")
+
+
+def tell_cut_short(count: int, what: str) -> None:
+    """Say how many of several searches ended at the time limit, if any did."""
+    if count:
+        print(f"{count} {what} were cut short by the time limit, and count with the best so far: raise --time-limit.")
 
 
 def print_json(document: dict[str, Any]) -> None:

@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     with common.output_folder(arguments.out, overwrite=arguments.force):
         if not arguments.json:
             print(common.read_line(data, problem))
-        with common.live_progress("choosing") as on_progress:
+        with common.live_progress("choosing", arguments.time_limit) as on_progress:
             found = panel(
                 problem,
                 size=size,
