@@ -20,6 +20,7 @@ from typing import Any
 from benchmarks import (
     accuracy,
     alternatives,
+    attack,
     exact_check,
     exactness,
     few_features,
@@ -51,6 +52,7 @@ BY_NAME_ONLY = (
     "on-disk",
     "panels",
     "large-panels",
+    "attack",
     "marker-choices",
 )  # each takes as long as several of the others
 
@@ -71,6 +73,8 @@ class Suite:
         Whether it can measure another version of cobic on the same data.
     keeps : bool, default=False
         Whether it keeps its answers in a folder, and goes on from those that are there.
+    timed : bool, default=False
+        Whether it goes on for as many minutes as it is given.
     """
 
     run: Callable[..., Rows]
@@ -78,6 +82,7 @@ class Suite:
     plot: Callable[[Rows, Any], None] | None = None
     compares: bool = False
     keeps: bool = False
+    timed: bool = False
 
 
 SUITES = {
@@ -100,6 +105,7 @@ SUITES = {
     "accuracy": Suite(accuracy.run, accuracy.table, keeps=True),
     "panels": Suite(panels.run, panels.table),
     "large-panels": Suite(panels.run_large),
+    "attack": Suite(attack.run, timed=True),
     "markers": Suite(markers.run),
     "marker-choices": Suite(markers.run_choices),
 }
@@ -155,13 +161,18 @@ def main() -> int:
         metavar="FOLDER",
         help=f"where answers are kept, outside of the repository; a run goes on from them ({', '.join(keeping)})",
     )
+    timed = [name for name in SUITES if SUITES[name].timed]
+    parser.add_argument("--minutes", type=float, metavar="N", help=f"how long to go on ({', '.join(timed)})")
     arguments = parser.parse_args()
     names = arguments.only or [name for name in SUITES if name not in BY_NAME_ONLY]
     if arguments.against is not None and not set(names) <= set(comparing):
         parser.error(f"--against is for --only {' --only '.join(comparing)}")
     if arguments.cache is not None and not set(names) <= set(keeping):
         parser.error(f"--cache is for --only {' --only '.join(keeping)}")
+    if arguments.minutes is not None and not set(names) <= set(timed):
+        parser.error(f"--minutes is for --only {' --only '.join(timed)}")
     given = {"quick": arguments.quick, "against": arguments.against, "cache": arguments.cache}
+    given["minutes"] = arguments.minutes
     RESULTS.mkdir(exist_ok=True)
     failed = 0
     for name in names:
@@ -173,7 +184,9 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _measure(name: str, *, quick: bool, redraw: bool, against: Path | None, cache: Path | None) -> None:
+def _measure(
+    name: str, *, quick: bool, redraw: bool, against: Path | None, cache: Path | None, minutes: float | None
+) -> None:
     """Run one suite and keep what it finds; or only show what was found before."""
     stored = RESULTS / f"{name}.json"
     if not redraw:
@@ -181,6 +194,7 @@ def _measure(name: str, *, quick: bool, redraw: bool, against: Path | None, cach
         begin = time.perf_counter()
         suite = SUITES[name]
         more = ({"against": against} if suite.compares else {}) | ({"cache": cache} if suite.keeps else {})
+        more |= {"minutes": minutes} if suite.timed else {}
         rows = suite.run(quick=quick, **more)
         seconds = time.perf_counter() - begin
         document = {"suite": name, "quick": quick, "seconds": seconds, **facts(), "rows": rows}

@@ -23,6 +23,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 import cobic
+from clocks import CtrlC, Ticking, time_by
 from cobic.answer.curve import Curve
 from cobic.report.page import render
 from cobic.report.story import PanelStory, Story
@@ -576,3 +577,83 @@ def test_a_selection_that_does_not_exist_has_a_page_that_opens(browser, tmp_path
     browser.open(tmp_path / "none.html")
     assert browser.complaints() == []
     assert browser.find("h1").text.startswith("No selection of features is consistent")
+
+
+# --- every page that can be written
+
+
+def _stopped(problem, clock, time_limit=None):
+    with time_by(clock):
+        return cobic.solve(problem, time_limit=time_limit)
+
+
+def page_of(kind):
+    """A problem and its answer, of a kind that is rare."""
+    data = cobic.datasets.make_expression(n_features=120, seed=3)
+    rng = np.random.default_rng(0)
+    if kind == "infeasible":
+        problem = data.problem(alpha=1000.0)
+        return problem, cobic.solve(problem)
+    if kind == "identical":
+        X = np.vstack([data.X, data.X[:1]])
+        problem = cobic.Problem(X, [*data.y, "B" if data.y[0] == "A" else "A"])
+        return problem, cobic.solve(problem)
+    if kind == "unknown":
+        problem = data.problem(alpha=90.0)
+        return problem, _stopped(problem, Ticking(1000.0), time_limit=100.0)
+    if kind == "interrupted":
+        problem = data.problem(alpha=60.0)
+        return problem, _stopped(problem, CtrlC(3000))
+    if kind == "interrupted before anything":
+        problem = data.problem(alpha=60.0)
+        return problem, _stopped(problem, CtrlC(4))
+    if kind == "one feature per class":
+        problem = cobic.Problem([[3.0, 1.0], [2.0, 1.0], [1.0, 4.0]], ["a", "a", "b"])
+        return problem, cobic.solve(problem)
+    if kind == "one feature":
+        problem = cobic.Problem([[3.0], [2.0], [1.0]], ["a", "a", "b"])
+        return problem, cobic.solve(problem)
+    if kind == "one sample per class":
+        problem = cobic.Problem(rng.normal(size=(3, 40)), ["a", "b", "c"])
+        return problem, cobic.solve(problem, max_programs=200)
+    labels = np.repeat([f"class {number:02d}" for number in range(20)], 3)
+    X = rng.normal(size=(60, 200)) + 4.0 * (np.arange(200)[None] % 20 == np.arange(60)[:, None] // 3)
+    problem = cobic.Problem(X, labels)
+    return problem, cobic.solve(problem, max_programs=200)
+
+
+KINDS = {
+    "infeasible": "infeasible",
+    "identical": "infeasible",
+    "unknown": "unknown",
+    "interrupted": "feasible",
+    "interrupted before anything": "unknown",
+    "one feature per class": "optimal",
+    "one feature": "infeasible",
+    "one sample per class": "",
+    "20 classes": "",
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def rare_page(request, tmp_path_factory):
+    problem, result = page_of(request.param)
+    assert KINDS[request.param] in ("", result.status)
+    file = tmp_path_factory.mktemp("rare") / "report.html"
+    file.write_text(render(Story(problem, result, source="rare.csv")))
+    return file, request.param.replace(" ", "-"), result
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 390], ids=["wide", "narrow"])
+def test_every_page_that_can_be_written_opens(browser, rare_page, width, dark):
+    file, name, result = rare_page
+    browser.open(file, width=width, dark=dark)
+    browser.settle()
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+    picture = browser.keep(f"{name}-{width}-{'dark' if dark else 'light'}.png", width)
+    brightness = np.asarray(picture).mean()
+    assert brightness < 90 if dark else brightness > 180
+    assert browser.complaints() == []
+    assert ("NaN" in browser.find("body").text) is False
+    assert browser.all("#margins .figure, #plot-margins") == [] or all(result.counts)

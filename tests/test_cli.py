@@ -606,7 +606,8 @@ def test_fixed_and_grouped_features_on_the_command_line(table, tmp_path, capsys)
     assert not selected[[names[4], names[5]]].any()
     assert selected[names[10]] == selected[names[11]]
     assert main(["verify", str(out / "certificate.json"), str(table), "--labels", "class"]) == 0
-    assert "1 features required, 2 features excluded, 1 groups" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert f"1 feature required ({names[3]}), 2 features excluded ({names[4]}, {names[5]}), 1 groups" in told
 
 
 def test_mistakes_in_rules_are_named(table, tmp_path, capsys):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -177,3 +178,17 @@ def test_every_public_name_is_there_and_documented():
     assert list(cobic.__all__) == sorted(cobic.__all__)
     for name in cobic.__all__:
         assert inspect.getdoc(getattr(cobic, name))
+
+
+@pytest.mark.parametrize("name", [name for name in public_objects() if not name.startswith("cobic.methods")])
+def test_signatures_can_be_read(name):
+    thing = cobic
+    for part in name.split(".")[1:]:
+        thing = getattr(thing, part)
+    with suppress(ValueError, TypeError):
+        signature = str(inspect.signature(thing))
+        assert not re.search(r"\b(numpy|cobic|collections)\.|_[A-Z]", signature)
+
+
+def test_dir_shows_the_public_names_only():
+    assert set(dir(cobic)) == {*cobic.__all__, "__version__"}

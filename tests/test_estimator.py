@@ -139,11 +139,11 @@ def searches(monkeypatch):
     """The searches of an estimator: method, seed and options of each."""
     done = []
 
-    def recorded(problem, method, time_limit, seed, printer, **options):
+    def recorded(problem, method, time_limit, seed, printer, options, part):
         done.append((method, seed, options))
         return cobic.solve(problem, method, time_limit, seed, printer, **options)
 
-    monkeypatch.setattr("cobic.estimator.biclustering.solve", recorded)
+    monkeypatch.setattr("cobic.estimator.biclustering.attempt", recorded)
     return done
 
 
@@ -172,7 +172,7 @@ def test_ctrl_c_before_a_selection_is_found_interrupts(monkeypatch):
         begun.append(problem)
         return replace(cobic.solve(problem), status=cobic.Status.UNKNOWN, stopped_by="interrupt")
 
-    monkeypatch.setattr("cobic.estimator.biclustering.solve", interrupted)
+    monkeypatch.setattr("cobic.estimator.biclustering.attempt", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ConsistentBiclustering().fit(*NOISE)
     assert len(begun) == 1
@@ -182,7 +182,7 @@ def test_ctrl_c_keeps_the_selection_that_was_found(expression, expression_answer
     def interrupted(_problem, *_arguments, **_options):
         return replace(expression_answer[0], status=cobic.Status.FEASIBLE, stopped_by="interrupt")
 
-    monkeypatch.setattr("cobic.estimator.biclustering.solve", interrupted)
+    monkeypatch.setattr("cobic.estimator.biclustering.attempt", interrupted)
     model = ConsistentBiclustering().fit(expression.X, expression.y)
     assert model.result_.stopped_by == "interrupt"
     assert expression.problem().is_consistent(model.support_)

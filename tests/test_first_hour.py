@@ -177,3 +177,104 @@ def test_a_part_is_held_out(table, data, tmp_path, capsys):
     code, _, err = out_of(capsys, "split", table, "--labels", "class", "--test", "0", "--out", tmp_path / "none")
     assert code == 2
     assert "--test 0 holds no sample" in err
+
+
+def test_a_margin_is_a_share_of_the_largest_or_cross_validated(data, table, capsys):
+    largest = cobic.path(data.X, data.y, cv=None, n_margins=2, method_options={"max_programs": 30}).largest.found
+    some = cobic.ConsistentBiclustering(alpha="30%", method_options={"max_programs": 30}).fit(data.X, data.y)
+    assert some.alpha_ == pytest.approx(0.3 * largest, rel=0.05)
+    assert some.result_.consistent
+    whole = cobic.ConsistentBiclustering(alpha="100%", method_options={"max_programs": 30}).fit(data.X, data.y)
+    assert whole.alpha_ > 3 * some.alpha_
+    assert whole.result_.consistent
+    assert (whole.margins_ > 0).all()
+    code, out, _ = out_of(capsys, "select", table, "--labels", "class", "--alpha", "30%", "-O", "max_programs=30")
+    assert code == 0
+    assert re.search(r"^alpha = [\d.]+ is 30% of [\d.]+, the largest", out, re.MULTILINE)
+
+
+def test_the_cross_validated_margin_is_that_of_the_path(data):
+    asked = {"alphas": [0, 20], "cv": 3, "method_options": {"max_programs": 30}}
+    curve = cobic.path(data.X, data.y, **asked)
+    model = cobic.ConsistentBiclusteringCV(**asked).fit(data.X, data.y)
+    assert model.alpha_ == curve.chosen
+    assert model.reason_ == curve.reason
+    assert model.cv_results_["cv_error"].tolist() == curve.table["cv_error"].tolist()
+    assert model.n_selected_ >= curve.chosen_result.n_selected
+    assert (model.predict(data.X) == data.y).all()
+
+
+def test_where_hard_margins_become_soft_ones_that_is_loud(data):
+    with pytest.warns(cobic.InconsistentDataWarning) as caught:
+        model = cobic.ConsistentBiclustering(alpha=1000, method_options={"max_programs": 30}).fit(data.X, data.y)
+    words = str(caught[0].message)
+    assert "alpha = 98.49 is feasible" in words
+    assert f"keep {model.n_selected_} of 120 features and" in words
+    assert "do not compare" in words
+    with pytest.raises(cobic.InputError, match=r"alpha = 98.49 is feasible"):
+        cobic.ConsistentBiclustering(alpha=1000, on_infeasible="raise").fit(data.X, data.y)
+
+
+def test_a_fit_has_one_time_limit():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 30)), np.arange(60) % 2
+    with time_by(Ticking(0.01)) as clock, pytest.warns(cobic.InconsistentDataWarning):
+        cobic.ConsistentBiclustering(alpha=0.5, time_limit=10.0).fit(X, y)
+    assert clock.tick * clock.looks < 1.2 * 10.0
+
+
+def test_what_was_cut_short_is_said(table, tmp_path, capsys):
+    asked = (table, "--labels", "class", "--time-limit", "5")
+    with time_by(Ticking(0.1)):
+        code, out, _ = out_of(capsys, "path", *asked, "--alphas", "20,40", "--cv", "2", "--out", tmp_path / "curve")
+        assert code == 0
+        assert "6 fits were cut short by the time limit" in out
+    with time_by(Ticking(0.005)):
+        asked = (*asked, "--gap", "0", "--alpha", "30", "--repeats", "3")
+        assert re.search(r"\d selections were cut short by the time limit", out_of(capsys, "stability", *asked)[1])
+
+
+def test_identical_samples_of_two_classes_are_infeasible_at_once(data):
+    X = data.X.copy()
+    first, second = (int(np.flatnonzero(data.y == cls)[0]) for cls in "AB")
+    X[second] = X[first]
+    problem = cobic.Problem(X, data.y, sample_names=data.sample_names)
+    result = cobic.solve(problem)
+    assert (result.status, result.lps) == ("infeasible", 0)
+    assert f"{data.sample_names[first]} of class A and {data.sample_names[second]} of class B" in result.reason
+    assert cobic.verify(problem, result.certificate).ok
+    assert cobic.verify(problem, result.certificate, exact=True).ok
+    X[second, 0] += 1.0
+    assert not cobic.verify(cobic.Problem(X, data.y), result.certificate).ok
+    lower = cobic.Problem(-np.abs(np.array([[1.0, 2], [1, 2], [3, 1]])), ["a", "b", "b"], beta=1.5)
+    assert cobic.solve(lower, max_programs=20).lps > 0  # with negative means and β above 1 nothing follows
+
+
+@pytest.mark.parametrize("estimator", [cobic.ConsistentBiclustering(), cobic.PanelClassifier(size=2)])
+@pytest.mark.parametrize("labels", [[None, "a", "b", "a"], ["a", None, "b", "a"], [1, None, 2, 1]])
+def test_a_sample_without_a_label_is_one_line(estimator, labels):
+    with pytest.raises(cobic.InputError, match="y has no class for 1 sample"):
+        estimator.fit(np.eye(4), np.array(labels, dtype=object))
+
+
+@pytest.mark.parametrize("alpha", ["50", "much", "120%", "%"])
+def test_a_margin_that_is_a_text_is_one_line(data, alpha):
+    with pytest.raises(cobic.InputError, match=r"alpha is .*: give a number"):
+        cobic.ConsistentBiclustering(alpha=alpha).fit(data.X, data.y)
+    with pytest.raises(cobic.InputError, match=r"alpha is .*: give a number"):
+        cobic.Problem(data.X, data.y, alpha=alpha)
+
+
+def test_features_that_survive_alike_are_ranked_by_their_effects_and_said_to_be_ties(data, table, capsys):
+    options = {"max_programs": 30}
+    curve = cobic.path(data.X, data.y, alphas=[0, 40], cv=None, method_options=options)
+    last = curve.results[-1].support
+    means = np.array([data.X[data.y == cls].mean(axis=0) for cls in ("A", "B")])
+    effect = np.abs(means[0] - means[1]) / data.X.std(axis=0)
+    wanted = np.flatnonzero(last)[np.argsort(-effect[last], kind="stable")]
+    assert np.argsort(curve.survival.ranking)[: last.sum()].tolist() == wanted.tolist()
+    margins = ("--alphas", "0,40", "--cv", "0", "-O", "max_programs=30", "--top", "5")
+    code, out, err = out_of(capsys, "path", table, "--labels", "class", *margins)
+    assert code == 0
+    assert f"{last.sum()} features survive alpha = 40 alike" in out
+    assert f"cobic panel {table} --labels class --size 5" in err

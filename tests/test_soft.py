@@ -150,14 +150,17 @@ def test_progress_tells_the_objective_and_its_bound(expression):
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (cobic.Progress(0.5, None, 90, 3, 2), "nothing yet, at most 90; 2 open, 3 LPs, 0.5 s"),
-        (cobic.Progress(0.5, 80, 7129, 3), "80 features, at most 7129, gap 7049; 0 open, 3 LPs, 0.5 s"),
-        (cobic.Progress(1, 80, 90, 3, objective=70.25), "80 features, objective 70.25; 0 open, 3 LPs, 1.0 s"),
+        (cobic.Progress(0.5, None, 90, 3, 2), "nothing yet, at most 90; 2 cases left to look at; 0.5 s"),
+        (cobic.Progress(0.5, 80, 7129, 3), "80 features, at most 7129, gap 7049; 0.5 s"),
+        (cobic.Progress(1, 80, 90, 3, objective=70.25), "80 features, objective 70.25; 1.0 s"),
         (
             cobic.Progress(1, 80, 90, 3, 4, objective=70.25, objective_bound=71.5),
-            "80 features, objective 70.25, at most 71.5, gap 1.25; 4 open, 3 LPs, 1.0 s",
+            "80 features, objective 70.25, at most 71.5, gap 1.25; 4 cases left to look at; 1.0 s",
         ),
-        (cobic.Progress(1, None, 90, 3, 4, objective_bound=71.5), "nothing yet, at most 71.5; 4 open, 3 LPs, 1.0 s"),
+        (
+            cobic.Progress(1, None, 90, 3, 4, objective_bound=71.5),
+            "nothing yet, at most 71.5; 4 cases left to look at; 1.0 s",
+        ),
     ],
 )
 def test_progress_is_one_line(event, line):

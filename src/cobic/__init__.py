@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         ModelError,
         UnfinishedError,
     )
-    from cobic.estimator import ConsistentBiclustering, PanelClassifier
+    from cobic.estimator import ConsistentBiclustering, ConsistentBiclusteringCV, PanelClassifier
     from cobic.io.read import read
     from cobic.methods import solve
     from cobic.methods.export import export_model
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConsistentBiclustering",
+    "ConsistentBiclusteringCV",
     "Dataset",
     "DownloadError",
     "Frontier",
@@ -93,7 +94,7 @@ _ROOMS = {
     "certified.facts": "SettledFeatures settled_features",
     "checker": "Verification verify",
     "errors": "DownloadError InconsistentDataWarning InputError LargeDataWarning ModelError UnfinishedError",
-    "estimator": "ConsistentBiclustering PanelClassifier",
+    "estimator": "ConsistentBiclustering ConsistentBiclusteringCV PanelClassifier",
     "io.read": "read",
     "methods": "solve",
     "methods.export": "export_model",
@@ -123,4 +124,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """The public names, loaded or not."""
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, "__version__"})

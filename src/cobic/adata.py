@@ -3,6 +3,8 @@
 anndata is never imported: an AnnData object brings all that is needed of it.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
@@ -45,7 +47,7 @@ _RANKING_SECONDS = 10.0  # a ranking is a by-product: it must not take longer th
 
 
 def select_adata(
-    adata: "AnnData",
+    adata: AnnData,
     groupby: str,
     *,
     groups: Sequence[Any] | Literal["all"] = "all",
@@ -62,7 +64,7 @@ def select_adata(
     key_added: str = "cobic",
     copy: bool = False,
     **choices: Any,
-) -> "AnnData | None":
+) -> AnnData | None:
     """Select the genes that agree with groups of cells, and write the answer into the annotations.
 
     The groups are the classes of :class:`cobic.ConsistentBiclustering`, which does the work. Cells without a group
@@ -185,7 +187,7 @@ def select_adata(
 
 
 def markers(
-    adata: "AnnData",
+    adata: AnnData,
     groupby: str,
     n: int = 5,
     *,

@@ -1,5 +1,7 @@
 """Pictures of an answer on matplotlib axes."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,7 +143,7 @@ def progress(result: Result, axes: Any = None) -> Any:
     return axes
 
 
-def path(path: "Path", axes: Any = None) -> Any:
+def path(path: Path, axes: Any = None) -> Any:
     """Draw the number of features and the cross-validated error over a margin.
 
     Parameters
@@ -166,7 +168,7 @@ def path(path: "Path", axes: Any = None) -> Any:
     return draw_path(path, axes)
 
 
-def frontier(frontier: "Frontier", axes: Any = None) -> Any:
+def frontier(frontier: Frontier, axes: Any = None) -> Any:
     """Draw the tail margin, found and proven, and the cross-validated error over the size of panels.
 
     Parameters

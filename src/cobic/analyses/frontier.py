@@ -1,5 +1,7 @@
 """The frontier between size and margin: the best panel of each size, its errors on new samples, which to choose."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike

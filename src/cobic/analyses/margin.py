@@ -1,10 +1,13 @@
 """α in words: a share of the largest that a selection bears, or what cross-validation chooses; and which one to try."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
+import numpy as np
+
+from cobic.analyses.folds import splits_of
 from cobic.analyses.path import Path, path
-from cobic.analyses.tracing import LEAST, at_margin, rounded_down
+from cobic.analyses.tracing import LEAST, NoPathError, at_margin, rounded_down
 from cobic.certified.margins import Kind, LargestMargin, largest_margin
 from cobic.errors import InputError
 from cobic.matrix import Bools
@@ -12,10 +15,27 @@ from cobic.problem import Problem
 from cobic.search.budget import Budget
 
 _FOLDS = 5  # of the cross-validation behind "auto", as in :func:`cobic.path`
-_MARGINS = 6  # that it tries: the rule takes the largest good one, and finer steps are within its error
+MARGINS = 6  # that it tries: the rule takes the largest good one, and finer steps are within its error
 _PART = 0.5  # of the time, for choosing a margin; the rest is for the fit
 _SECONDS = 10.0  # for a margin that is named in a message, where nobody said how long it may take
+_NO_TIME = 1e-3  # seconds: a limit must be above 0, and a search then ends at its first look
 _DIGITS = 4  # of a margin in a message
+
+
+class TimeLeft:
+    """What is left of a time limit that several searches share, one after the other."""
+
+    def __init__(self, time_limit: float | None) -> None:
+        self._budget = Budget(time_limit, None, 0)
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds that are left, or next to nothing; None without a limit."""
+        return max(self._budget.remaining, _NO_TIME) if self._budget.ends_at is not None else None
+
+    def part(self, share: float) -> float | None:
+        """A share of the seconds that are left."""
+        return None if self.seconds is None else share * self.seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +48,10 @@ class ChosenMargin:
     path: Path | None = None  # the curve that it was chosen from
 
 
-def is_in_words(alpha: Any) -> bool:
+_NONE = ChosenMargin(0.0, "alpha = 0, as no selection is known even without a margin")
+
+
+def is_in_words(alpha: Any) -> TypeGuard[str]:
     """Whether α is a share or "auto" rather than numbers; an `InputError` for other texts."""
     if not isinstance(alpha, str):
         return False
@@ -37,26 +60,35 @@ def is_in_words(alpha: Any) -> bool:
     return True
 
 
-def choose_alpha(problem: Problem, asked: str, time_limit: float | None, seed: int = 0) -> ChosenMargin:
+def choose_alpha(problem: Problem, asked: str, time_left: TimeLeft, seed: int = 0) -> ChosenMargin:
     """The α that is a share ("30%") of the largest feasible one, or the one that cross-validation chooses ("auto").
 
     Where no selection is known even without a margin, α is 0: the fit then says what is proven about that.
     """
-    seconds = None if time_limit is None else _PART * time_limit
     if asked == "auto":
-        return _cross_validated(problem, seconds, seed)
+        return cross_validated(problem, time_left, n_margins=MARGINS, cv=_FOLDS, random_state=seed)
     share = _share(asked)
-    largest = _largest(problem.softened(float("inf")), "alpha", seconds)
+    largest = _largest(problem.softened(float("inf")), "alpha", time_left.part(_PART))
     if not largest.found > 0:
-        return ChosenMargin(0.0, "alpha = 0, as no selection is known even without a margin")
+        return _NONE
     alpha = min(share * largest.found, rounded_down(largest.found))
-    words = f"alpha = {alpha:.6g} is {asked} of {largest.found:.6g}, the largest alpha that a selection was found for"
+    words = f"alpha = {alpha:.6g} is {asked} of {largest.found:.6g}, the largest that a selection was found for"
     return ChosenMargin(alpha, words, (largest.support,))
 
 
-def cross_validated(problem: Problem, **asked: Any) -> ChosenMargin:
+def cross_validated(
+    problem: Problem, time_left: TimeLeft, *, cv: Any, n_margins: int, alphas: Any = None, **asked: Any
+) -> ChosenMargin:
     """The α that :func:`cobic.path` chooses."""
-    curve = path(problem, **asked)
+    if not problem.feature_class_sizes.all():
+        return _NONE
+    # Some fits are made twice.
+    n_fits = (n_margins if alphas is None else np.size(alphas)) * (2 + len(splits_of(problem, cv, 0)))
+    limit = time_left.part(_PART / max(1, n_fits))
+    try:
+        curve = path(problem, alphas=alphas, n_margins=n_margins, cv=cv, time_limit=limit, **asked)
+    except NoPathError:
+        return _NONE
     if curve.stopped_by is not None:
         raise KeyboardInterrupt
     if curve.chosen is None:
@@ -88,17 +120,6 @@ def _largest(problem: Problem, kind: Kind, seconds: float | None) -> LargestMarg
     if budget.stopped_by == "interrupt":
         raise KeyboardInterrupt
     return largest
-
-
-def _cross_validated(problem: Problem, seconds: float | None, seed: int) -> ChosenMargin:
-    folds = min(_FOLDS, int(problem.class_sizes.min()))
-    if folds < 2 or not problem.feature_class_sizes.all():
-        message = (
-            'alpha is "auto", which takes at least two samples of each class and a feature for each: give a number'
-        )
-        raise InputError(message)
-    limit = None if seconds is None else seconds / (_MARGINS * (folds + 2))  # of the fits, some are made twice
-    return cross_validated(problem, n_margins=_MARGINS, cv=folds, time_limit=limit, random_state=seed)
 
 
 def _share(text: str) -> float:

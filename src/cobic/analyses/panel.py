@@ -1,5 +1,7 @@
 """Panels: a given number of features that separate the classes by the widest margin, and the proof of it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The curve over a margin: how many features survive it, what that does to new samples, and which value to choose."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -14,6 +16,7 @@ from cobic.analyses.folds import Split, add_errors, splits_of
 from cobic.analyses.picture import draw_path
 from cobic.analyses.tracing import Tracer, at_margin
 from cobic.answer.curve import choose
+from cobic.answer.effects import ClassEffects
 from cobic.answer.model import class_means, transform_of_selected
 from cobic.answer.steps import Steps, run_parameters
 from cobic.answer.tables import feature_table
@@ -33,8 +36,8 @@ class Survival:
     """How long each feature stays selected while a margin is raised."""
 
     margin: Floats  # the largest margin of the grid at which the feature is selected; NaN if it never is
-    # 1 for the feature that survives longest. Of features that survive equally long, those come first that are
-    # selected at more margins of the grid, then those whose best class mean leads by more
+    # 1 for the feature that survives longest. Of features that survive equally long, those come first whose mean in
+    # their class exceeds that of all other samples by more standard deviations
     ranking: NDArray[np.intp]
 
 
@@ -61,6 +64,8 @@ class Path:
         The fits to all samples, in the order of `table`.
     problem : Problem
         The data.
+    cut_short : int
+        How many fits, those in folds included, ended at the time limit with the best selection so far.
     stopped_by : str or None
         ``"interrupt"`` if Ctrl-C cut it short: the table then has the margins solved before, without cross-validation.
     """
@@ -73,6 +78,7 @@ class Path:
     survival: Survival
     results: tuple[Result, ...]
     problem: Problem
+    cut_short: int = 0
     stopped_by: str | None = None
 
     @property
@@ -236,7 +242,7 @@ def path(
         "random_state": random_state,
         "method_options": options,
     }
-    folds: list[list[float]] = []
+    folds: list[dict[str, Any]] = []
     stopped_by = None
     with steps.opened(lambda: run_parameters("path", problem, asked)):
         try:
@@ -276,8 +282,8 @@ def _checked(kind: Kind, given: Any) -> list[float]:
     return [float(value) for value in values]
 
 
-def _fold_errors(tracer: Tracer, splits: list[Split], n_jobs: int | None) -> list[list[float]]:
-    """For each fold the errors at the margins of the curve."""
+def _fold_errors(tracer: Tracer, splits: list[Split], n_jobs: int | None) -> list[dict[str, Any]]:
+    """For each fold the errors at the margins of the curve, and how many fits were cut short."""
     if not splits:
         return []
     values, silent = sorted(tracer.results), tracer.of(tracer.problem)
@@ -288,7 +294,7 @@ def _fold_errors(tracer: Tracer, splits: list[Split], n_jobs: int | None) -> lis
     return [errors[name] for name in tasks]
 
 
-def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: Integers) -> list[float]:
+def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: Integers) -> dict[str, Any]:
     """Share of the held-out samples that the fit to the others misclassifies, for each margin; NaN without a fit."""
     whole, part = tracer.problem, tracer.problem.subset(train)
     held_out = whole.raw.take(test)
@@ -305,18 +311,24 @@ def _errors_of_fold(tracer: Tracer, values: list[float], train: Integers, test: 
         means = class_means(held_out, result.support, part.feature_classes, part.n_classes, transform)
         predicted = part.classes[means.argmax(axis=1)]
         errors.append(float((predicted != wanted).mean()))
-    return errors
+    return {"errors": errors, "cut_short": _cut_short(fits.results)}
 
 
-def _put_together(tracer: Tracer, folds: list[list[float]], stopped_by: str | None) -> Path:
+def _cut_short(results: dict[float, Result]) -> int:
+    return sum(result.stopped_by == "time limit" for result in results.values())
+
+
+def _put_together(tracer: Tracer, folds: list[dict[str, Any]], stopped_by: str | None) -> Path:
     kind, problem, results = tracer.kind, tracer.problem, dict(sorted(tracer.results.items()))
     table = _table(kind, problem, list(results), list(results.values()))
-    add_errors(table, folds)
+    add_errors(table, [fold["errors"] for fold in folds])
     chosen, reason = choose(kind, table)
     if stopped_by is not None:
         reason = "it was interrupted before the cross-validation was done"
     ranks = _survival(problem, results)
-    return Path(kind, table, chosen, reason, tracer.largest, ranks, tuple(results.values()), problem, stopped_by)
+    cut_short = _cut_short(results) + sum(fold["cut_short"] for fold in folds)
+    fits = tuple(results.values())
+    return Path(kind, table, chosen, reason, tracer.largest, ranks, fits, problem, cut_short, stopped_by)
 
 
 def _table(kind: Kind, problem: Problem, values: list[float], results: list[Result]) -> pd.DataFrame:
@@ -334,13 +346,20 @@ def _table(kind: Kind, problem: Problem, values: list[float], results: list[Resu
     return table
 
 
+def _effects(problem: Problem) -> Floats:
+    """By how many standard deviations the mean of each feature in its class exceeds that in all other samples."""
+    found = ClassEffects.of(problem.matrix, problem.labels, problem.n_classes, problem.class_means)
+    of = problem.feature_classes
+    differences = np.where(of >= 0, found.differences[of, np.arange(of.size)], -np.inf)
+    with np.errstate(all="ignore"):
+        return np.nan_to_num(np.where(found.spread > 0, differences / found.spread, 0.0), neginf=-np.inf)
+
+
 def _survival(problem: Problem, results: dict[float, Result]) -> Survival:
-    margin, times = np.full(problem.n_features, np.nan), np.zeros(problem.n_features, dtype=np.intp)
+    margin = np.full(problem.n_features, np.nan)
     for value in sorted(results):
-        support = results[value].support
-        margin[support] = value
-        times += support
-    order = np.lexsort((-problem.leads, -times, -np.nan_to_num(margin, nan=-np.inf)))
+        margin[results[value].support] = value
+    order = np.lexsort((-_effects(problem), -np.nan_to_num(margin, nan=-np.inf)))
     ranking = np.empty(problem.n_features, dtype=np.intp)
     ranking[order] = np.arange(1, problem.n_features + 1)
     return Survival(margin, ranking)

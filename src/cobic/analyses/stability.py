@@ -1,5 +1,7 @@
 """How much a selection depends on the samples at hand: repeated subsampling, and an index with an interval."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cobic.analyses import problem_of, step_by_step
+from cobic.analyses.margin import feasible_words
 from cobic.answer.records import mask_text, read_mask
 from cobic.answer.steps import Steps, run_parameters
 from cobic.checks import require, require_jobs, require_whole
@@ -43,6 +46,8 @@ class Stability:
         Number of runs, and of those in which no selection exists or none was found; these count nowhere else.
     feature_names : tuple of str or None
         Names of the features.
+    n_cut_short : int
+        Number of runs that ended at the time limit, with the best selection so far or none.
     """
 
     frequency: Floats
@@ -53,6 +58,7 @@ class Stability:
     n_repeats: int
     n_failed: int
     feature_names: tuple[str, ...] | None = None
+    n_cut_short: int = 0
 
     @property
     def table(self) -> pd.DataFrame:
@@ -229,16 +235,18 @@ def _run(shared: tuple[Problem, str, float | None, dict[str, Any]], rows: Intege
     if result.stopped_by == "interrupt":  # Ctrl-C is meant for all runs, not for this one
         raise KeyboardInterrupt
     succeeded = result.status in (Status.OPTIMAL, Status.FEASIBLE)
-    return {"support": mask_text(result.support) if succeeded else None, "reason": result.reason}
+    support = mask_text(result.support) if succeeded else None
+    return {"support": support, "reason": result.reason, "stopped_by": result.stopped_by}
 
 
 def _summary(runs: list[dict[str, Any]], confidence: float, whole: Problem) -> Stability:
     supports = [read_mask(run["support"], whole.n_features) for run in runs if run["support"] is not None]
     if len(supports) < 2:
         why = next(run["reason"] for run in runs if run["support"] is None)
+        smaller = feasible_words(whole)
         message = (
             f"{len(supports)} of {len(runs)} runs found a selection, at least 2 are needed ({why}): lower alpha or "
-            "beta, give a slack_penalty, or raise time_limit"
+            f"beta{smaller and f' ({smaller})'}, give a slack_penalty, or raise time_limit"
         )
         raise InputError(message)
     selections = np.array(supports)
@@ -252,6 +260,7 @@ def _summary(runs: list[dict[str, Any]], confidence: float, whole: Problem) -> S
         n_repeats=len(runs),
         n_failed=len(runs) - len(supports),
         feature_names=whole.feature_names,
+        n_cut_short=sum(run.get("stopped_by") == "time limit" for run in runs),
     )
 
 

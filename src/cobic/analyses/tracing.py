@@ -11,6 +11,7 @@ from cobic.answer.records import mask_text, read_mask, read_result, result_docum
 from cobic.answer.steps import Steps
 from cobic.certified.margins import Kind, LargestMargin, largest_margin
 from cobic.checks import require, require_whole
+from cobic.errors import InputError
 from cobic.matrix import Bools
 from cobic.methods import DEFAULT_METHOD, solve
 from cobic.problem import Problem
@@ -41,6 +42,10 @@ def rounded_down(value: float, digits: int = _DIGITS) -> float:
         return 0.0
     unit = 10.0 ** (np.floor(np.log10(value)) - digits + 1)
     return float(f"{np.floor(value / unit) * unit:.{digits}g}")
+
+
+class NoPathError(InputError):
+    """No selection even without a margin: there is nothing to trace."""
 
 
 @dataclass
@@ -97,9 +102,9 @@ class Tracer:
         require_whole("n_margins", count, 2, _MOST_MARGINS)
         first = self._solve(self.least, start)
         message = f"there is no path: {first.reason}, which is proven; give slack_penalty for soft margins"
-        require(first.status != Status.INFEASIBLE, message)
+        require(first.status != Status.INFEASIBLE, message, NoPathError)
         message = f"there is no path: {first.reason}; raise time_limit or max_programs, or give slack_penalty"
-        require(first.status != Status.UNKNOWN, message)
+        require(first.status != Status.UNKNOWN, message, NoPathError)
         self.results[self.least] = first
         if self.problem.soft:  # every margin is feasible: up to the median one of the first fit
             reach = float(np.median(np.abs(self.problem.margins(first.support)))) if self.kind == "alpha" else 4.0

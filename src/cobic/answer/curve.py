@@ -30,6 +30,7 @@ def path_document(path: "MarginPath", top: int | None = None) -> dict[str, Any]:
         "chosen": path.chosen,
         "reason": path.reason,
         "stopped_by": path.stopped_by,
+        "cut_short": path.cut_short,
         "largest": None if path.largest is None else {"found": path.largest.found, "bound": path.largest.bound},
         "rows": json.loads(path.table.to_json(orient="records", double_precision=15)),
     }

@@ -1,5 +1,7 @@
 """Classifying new samples by the selected features, and the file that carries this from one place to another."""
 
+from __future__ import annotations
+
 import json
 import math
 from dataclasses import dataclass

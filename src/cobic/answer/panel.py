@@ -1,5 +1,7 @@
 """A panel: the features that were chosen, what they attain, and what is proven about all others of that size."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Self

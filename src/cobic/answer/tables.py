@@ -1,5 +1,7 @@
 """The answer as tables and JSON documents."""
 
+from __future__ import annotations
+
 import math
 from importlib.metadata import version
 from platform import python_version

@@ -4,6 +4,7 @@ import numpy as np
 
 from cobic.methods import METHODS
 from cobic.problem import Problem
+from cobic.problem.identity import twins
 from cobic.search.result import Result, Status
 
 NBSP = "\u00a0"  # a space at which no line ends
@@ -45,8 +46,9 @@ def bound_is_proven(problem: Problem, result: Result) -> bool:
 
 
 def why_none_exists(problem: Problem, result: Result) -> str:
-    """Why no selection is consistent, where more is known than that: a class has no features, or whose word it is."""
-    return "" if problem.feature_class_sizes.all() and result.certificate is not None else result.reason
+    """Why no selection is consistent, where more is known than that: of a class or two samples, or whose word it is."""
+    plain = problem.feature_class_sizes.all() and twins(problem) is None
+    return "" if plain and result.certificate is not None else result.reason
 
 
 def found_line(problem: Problem, result: Result) -> str:

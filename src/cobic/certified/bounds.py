@@ -35,6 +35,7 @@ import numpy as np
 from cobic.certified.proof import Multipliers
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
+from cobic.problem.exact import TINY
 from cobic.problem.grouping import OnePerGroup
 
 PRECISION = 1 << 30  # of the largest multiplier: what is lost by rounding them is less than what one feature does
@@ -189,7 +190,7 @@ def rounding_error(problem: Problem, multipliers: Floats) -> float:
     size = float((multipliers * (1.0 + problem.comparisons.factor)).sum(axis=1) @ problem.row_scale())
     offset = float(multipliers.sum(axis=1) @ problem.alpha)
     counted = problem.n_features if problem.soft else 0
-    return float(_CAUTION * _EPS * (terms * (size + offset + counted)))
+    return float(_CAUTION * (_EPS * (terms * (size + offset + counted)) + TINY))
 
 
 def multiplier_unit(problem: Problem) -> float:

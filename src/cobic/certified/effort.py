@@ -28,6 +28,8 @@ class Effort:
     programs: int = 100_000  # of a search, unless `max_programs` says otherwise: some minutes
     soft_programs: int = 4000  # the same with soft margins, where nearly all are looks at the data
     rounds: int = 8  # of raising selections and lowering the bound, each with twice the programs of the one before
+    rounds_of_few: int = 20  # where features are few, whose questions are always settled
+    few_features: int = 40  # up to here neither patience nor rounds end a search before time or programs do
     patience: int = 7000  # programs without any news, and as many again as it took to the last news
     units: int = 4  # by which a bound is lowered in the first round before selections are looked for again
     wide_gap: float = 0.01  # of the bound: with such a gap trees are worth their time far below the bound, too

@@ -7,6 +7,8 @@ likewise for features that would have to come in. This is reduced-cost fixing, a
 selection of the size can have.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -123,7 +123,7 @@ class FeaturePrograms:
         excess = np.concatenate([scores - thresholds[cls] for cls, scores in enumerate(window.scores(whole))])
         wrong = np.where(fixed[window.features], -excess, excess)
         wrong[in_program[window.features]] = -np.inf
-        places = np.flatnonzero(wrong > _TOLERANCE * float(np.abs(excess).max()))
+        places = np.flatnonzero(wrong > _TOLERANCE * float(np.abs(excess).max(initial=0.0)))
         return window.features[places[np.argsort(-wrong[places], kind="stable")[: self.effort.incoming]]]
 
     def _better(

@@ -36,7 +36,7 @@ class CertifiedSearch:
         """Search."""
         standing, effort = self.standing, self._effort
         self._begin(beginning or bound_of_part(self._problem, standing.budget, effort) or everything(self._problem))
-        for stage in range(effort.rounds):
+        for stage in range(effort.rounds_of_few if standing.has_few_features else effort.rounds):
             if standing.is_spent():
                 return
             if stage == 0:

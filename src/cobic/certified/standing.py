@@ -21,6 +21,7 @@ class Standing:
     ) -> None:
         self.budget, self.incumbent, self._target_gap, self.effort = budget, incumbent, target_gap, effort
         self.upper_bound = problem.n_selectable
+        self.has_few_features = problem.n_selectable <= effort.few_features
         # No consistent selection is smaller than one feature per class, or than the required ones.
         self.smallest = int(np.maximum(problem.required_sizes, 1).sum())
         self._last_program, self._charged = max_programs, 0
@@ -72,7 +73,8 @@ class Standing:
         if state != self._seen:
             self._seen, self._improved_at = state, spent
         idle = spent - self._improved_at
-        return self.has_selection and self._target_gap > 0 and idle > self.effort.patience + self._improved_at
+        may_give_up = self.has_selection and self._target_gap > 0 and not self.has_few_features
+        return may_give_up and idle > self.effort.patience + self._improved_at
 
     def is_done(self) -> bool:
         """Whether nothing is left to do, or no time to do it."""

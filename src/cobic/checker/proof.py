@@ -12,6 +12,7 @@ none in a node has an objective above the bound. The same for a panel: one tree 
 tail margin in place of zero, and λ within the caps.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -21,10 +22,18 @@ import numpy as np
 from cobic.checker.state import Refuted, State, require, within_total
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import PanelProblem, Problem
+from cobic.problem.exact import TINY
 
 PRECISION = 1 << 30  # multipliers are whole multiples of its inverse
 _EPS = float(np.finfo(np.float64).eps)
+_COUNTLESS = 1 << 53  # more features than there are
+_MEMORY = 1 << 32  # bytes of the nodes that wait: two hundred decisions over a million features
 _NUMBERS_KEPT = 1 << 22  # sums of the largest scores, of several multipliers: 32 MB
+
+
+def _whole(value: Any, least: int, end: int) -> bool:
+    """Whether something is a whole number, and no truth value, in a range."""
+    return type(value) is int and least <= value < end
 
 
 class Proof:
@@ -33,10 +42,12 @@ class Proof:
     def __init__(self, problem: Problem, certificate: dict[str, Any], panel: PanelProblem | None = None) -> None:
         self._problem, self._panel = problem, panel
         self._groups = None if panel is None or panel.groups is None else panel.groups.of
-        self._multipliers = [self._read_multipliers(entries) for entries in certificate["multipliers"]]
+        self._vectors = certificate["multipliers"]
+        for entries in self._vectors:
+            self._require_multipliers(entries)
         self._slopes = certificate["slopes"]
         numbers = all(isinstance(slope, (int, float)) and abs(slope) < 1e300 for slope in self._slopes)
-        require(numbers and len(self._slopes) == len(self._multipliers), '"slopes" does not match "multipliers"')
+        require(numbers and len(self._slopes) == len(self._vectors), '"slopes" does not match "multipliers"')
         self._tokens: Iterator[Any] = iter(certificate["tree"])
         self._objective_bound, self._level = np.inf, 0.0
         self._scores: dict[int, tuple[Floats, float]] = {}
@@ -54,11 +65,11 @@ class Proof:
     def check_objective(self, bound: float) -> None:
         """Walk the tree for the objective with soft margins; raise at the first thing that does not hold."""
         self._objective_bound = bound
-        more = int(np.floor(bound)) + 1  # a selection with fewer features has no larger objective
+        more = max(math.floor(bound) + 1, 0)  # a selection with fewer features has no larger objective
         left = [self._root()]
         while left:
             state = within_total(left.pop(), more, beyond=True)
-            left.extend(reversed(self._children(state, self._next_token(), 0)))
+            left.extend(self._below(state, self._next_token(), 0, len(left)))
         require(next(self._tokens, None) is None, "the tree goes on after its end")
 
     def check_panel(self, panel: PanelProblem, bound: float) -> None:
@@ -67,7 +78,7 @@ class Proof:
         left = [replace(self._root(), low=panel.low.astype(np.int64), high=panel.high.astype(np.int64))]
         while left:
             state = within_total(left.pop(), panel.total, beyond=False)
-            left.extend(reversed(self._children(state, self._next_token(), panel.total)))
+            left.extend(self._below(state, self._next_token(), panel.total, len(left)))
         require(next(self._tokens, None) is None, "the tree goes on after its end")
 
     def _walk(self, total: int) -> bool:
@@ -85,7 +96,7 @@ class Proof:
             state = within_total(left.pop(), total, beyond=beyond)
             allowed = not or_more or token[0] in ("count", "cut", "empty")
             require(allowed, "a proof for all larger totals decides on features")
-            left.extend(reversed(self._children(state, token, total)))
+            left.extend(self._below(state, token, total, len(left)))
             if not left:
                 return or_more
             token = self._next_token()
@@ -112,13 +123,21 @@ class Proof:
         self._undecided, self._sums = root.free, {}
         return root
 
+    def _below(self, state: State, token: list[Any], total: int, waiting: int) -> list[State]:
+        """The children, the first last, while so many other nodes wait."""
+        require(
+            token[0] != "feature" or waiting * state.nbytes < _MEMORY,
+            "the tree is too deep for this checker; the exact one needs no memory for it",
+        )
+        return self._children(state, token, total)[::-1]
+
     def _children(self, state: State, token: list[Any], total: int) -> list[State]:
         """What is left to show after a token."""
         match token:
             case ["empty"]:
                 require(state.empty or state.void, "a box that is called empty is not")
                 return []
-            case ["cut", index] if type(index) is int:
+            case ["cut", index] if _whole(index, 0, len(self._vectors)):
                 shown = state.void or self._excludes(state, index, total)
                 require(shown, f"multipliers {index} do not exclude their box")
                 return []
@@ -129,23 +148,23 @@ class Proof:
                 self._require_all_below(state)
                 return []
             case ["count", cls, at] if type(cls) is int and type(at) is int:
-                require(0 <= cls < state.low.size, "a split names no class")
+                require(0 <= cls < state.low.size and 0 <= at < _COUNTLESS, "a split names no class, or no count")
                 first, second = state.high.copy(), state.low.copy()
                 first[cls], second[cls] = min(first[cls], at), max(second[cls], at + 1)
                 return [replace(state, high=first), replace(state, low=second)]
             case ["feature", feature] if type(feature) is int:
                 return self._both_values(state, feature)
-            case ["fix", index] if type(index) is int and not self._problem.soft:
+            case ["fix", index] if _whole(index, 0, len(self._vectors)) and not self._problem.soft:
                 return [state if state.void or state.empty else self._fixed(state, index)]
         fault = f"the tree has a token {str(token)[:40]} that is not known"
         raise Refuted(fault)
 
     def _both_values(self, state: State, feature: int) -> list[State]:
         """The node with a feature out, and with it in."""
-        if feature in state.free:
+        if (state.free == feature).any():
             return [self._decided(state, out=np.array([feature])), self._decided(state, into=np.array([feature]))]
         require(0 <= feature < self._problem.n_features, f"there is no feature {feature}")
-        inside = feature in state.inside
+        inside = bool((state.inside == feature).any())
         return [replace(state, void=state.void or inside), replace(state, void=state.void or not inside)]
 
     def _decided(self, state: State, out: Integers | None = None, into: Integers | None = None) -> State:
@@ -167,51 +186,69 @@ class Proof:
             n_in[cls] += int((classes == cls).sum())
         return replace(state, free=free, inside=np.concatenate([state.inside, into]), sums=sums, n_in=n_in)
 
-    def _read_multipliers(self, entries: Any) -> Floats:
-        """Multipliers (n, c) from their sparse form, pairs of a running index and a positive whole number."""
-        shape = self._problem.comparisons.other.shape
-        multipliers = np.zeros(shape[0] * shape[1])
+    def _require_multipliers(self, entries: Any) -> None:
+        """Pairs of a running index, rising, and a positive whole number; nothing is made of them yet."""
+        samples, per = self._problem.comparisons.other.shape
+        before, spent = -1, [0] * (samples if self._problem.soft else 0)
         for entry in entries if isinstance(entries, list) else [None]:
             match entry:
-                case [index, value] if (
-                    type(index) is int and type(value) is int and 0 <= index < multipliers.size and 0 < value <= 1 << 53
-                ):
-                    multipliers[index] = value
+                case [index, value] if _whole(index, before + 1, samples * per) and _whole(value, 1, (1 << 53) + 1):
+                    before = index
+                    if spent:
+                        spent[index // per] += value
                 case _:
-                    fault = "the multipliers are not pairs of an index and a positive whole number"
+                    fault = "the multipliers are not pairs of an index and a positive whole number, the indices rising"
                     raise Refuted(fault)
-        by_sample = multipliers.reshape(shape)
+        require(self._problem.soft or bool(entries), "multipliers that are all zero prove nothing")
+        require(all(value <= PRECISION for value in spent), "multipliers of a sample exceed the price")
         if self._panel is not None and self._panel.offset:
-            self._require_balanced(by_sample)
-        if not self._problem.soft:
-            require(bool(multipliers.any()), "multipliers that are all zero prove nothing")
-            return by_sample
-        require(bool((by_sample.sum(axis=1) <= PRECISION).all()), "multipliers of a sample exceed the price")
-        return by_sample * (self._problem.slack_penalty / PRECISION)
+            self._require_balanced(entries)
 
-    def _require_balanced(self, multipliers: Floats) -> None:
+    def _require_balanced(self, entries: list[list[int]]) -> None:
         """Every class wins with as much as it loses with, in whole numbers: then offsets drop out of Σ λ·margin."""
         balance, asked = [0] * self._problem.n_classes, self._problem.comparisons
-        for sample, at in np.argwhere(multipliers):
-            balance[asked.own[sample]] += int(multipliers[sample, at])
-            balance[asked.other[sample, at]] -= int(multipliers[sample, at])
+        for index, value in entries:
+            sample, at = divmod(index, asked.other.shape[1])
+            balance[asked.own[sample]] += value
+            balance[asked.other[sample, at]] -= value
         require(not any(balance), "the multipliers are not balanced: they depend on the offsets")
+
+    def _multipliers(self, index: int) -> Floats:
+        """Multipliers (n, c), most of them 0; they are as many numbers as the problem has comparisons."""
+        shape = self._problem.comparisons.other.shape
+        multipliers = np.zeros(shape[0] * shape[1])
+        for row, value in self._vectors[index]:
+            multipliers[row] = value
+        unit = self._problem.slack_penalty / PRECISION if self._problem.soft else 1.0
+        return multipliers.reshape(shape) * unit
 
     def _evaluated(self, index: int) -> tuple[Floats, float]:
         """Scores e_i of all features under multipliers, and a bound on the rounding error of v."""
-        require(0 <= index < len(self._multipliers), f"there are no multipliers {index}")
         if index not in self._scores:
             problem = self._problem
-            weights = problem.comparisons.pull(self._multipliers[index])
+            multipliers = self._multipliers(index)
+            weights = problem.comparisons.pull(multipliers)
             products = problem.matrix.transposed_products(weights)
             scores = problem.constraints.pooled(products[np.arange(problem.n_features), problem.feature_classes])
-            error = self._error(np.abs(weights).T @ problem.row_scale(), self._multipliers[index])
+            error = self._error(np.abs(weights).T @ problem.row_scale(), multipliers)
+            if self._cancels(index):
+                scores, error = np.zeros_like(scores), 0.0
             # A finite error means that no sum on the way to it, or to v, has overflowed: they are smaller.
             require(bool(np.isfinite(error)), "the numbers are too large to be added up")
             if len(self._scores) * scores.size > _NUMBERS_KEPT:
                 self._scores.clear()
             self._scores[index] = (scores, error)
         return self._scores[index]
+
+    def _cancels(self, index: int) -> bool:
+        """Whether there are two multipliers, of two samples with the same values, whose margins exactly cancel out."""
+        asked, vector = self._problem.comparisons, self._vectors[index]
+        if len(vector) != 2 or vector[0][1] != vector[1][1]:
+            return False
+        (one, at), (other, there) = (divmod(row, asked.other.shape[1]) for row, _ in vector)
+        opposed = asked.own[one] == asked.other[other, there] and asked.own[other] == asked.other[one, at]
+        plain = asked.factor[one, at] == asked.factor[other, there] == 1
+        return bool(opposed and plain and not np.diff(self._problem.matrix.rows(np.array([one, other])), axis=0).any())
 
     def _error(self, largest: Floats, multipliers: Floats) -> float:
         """Bound on the rounding error of v, and of the objective with soft margins.
@@ -225,7 +262,8 @@ class Proof:
         terms += 2 * problem.n_classes + 24
         counted = problem.n_features if problem.soft else 0
         rounding = float(2 * _EPS * (terms * (float(largest.sum()) + abs(self._offset(multipliers)) + counted)))
-        return rounding + self._beyond_caps(multipliers)
+        # Numbers below the smallest normal one are off by a fixed amount.
+        return rounding + TINY + self._beyond_caps(multipliers)
 
     def _offset(self, multipliers: Floats) -> float:
         """What is taken off Σ λ·(class means): Σ λα, and for a panel Σ λ times the bound."""
@@ -251,7 +289,7 @@ class Proof:
         if state.empty:
             return True
         error = self._evaluated(index)[1]
-        multipliers, slope = self._multipliers[index], float(self._slopes[index])
+        multipliers, slope = self._multipliers(index), float(self._slopes[index])
         if self._problem.soft:
             slope, error = -1.0, error - self._objective_bound
         else:
@@ -276,7 +314,7 @@ class Proof:
         if state.free is self._undecided and index in self._sums:
             return self._sums[index]
         scores = self._evaluated(index)[0]
-        pull = self._problem.comparisons.pull(self._multipliers[index])
+        pull = self._problem.comparisons.pull(self._multipliers(index))
         of, found = self._problem.feature_classes[state.free], []
         for cls in range(state.low.size):
             ordered = np.sort(scores[self._leading(state.free[of == cls], scores)])[::-1]
@@ -315,7 +353,7 @@ class Proof:
 
     def _forced(self, state: State, index: int) -> tuple[Integers, Integers]:
         scores, error = self._evaluated(index)
-        multipliers = self._multipliers[index]
+        multipliers = self._multipliers(index)
         pull = self._problem.comparisons.pull(multipliers)
         value = -self._offset(multipliers)
         of = self._problem.feature_classes[state.free]

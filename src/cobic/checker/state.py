@@ -35,6 +35,11 @@ class State:
     void: bool = False
 
     @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return self.free.nbytes + self.inside.nbytes + self.sums.nbytes
+
+    @property
     def empty(self) -> bool:
         """Whether no counts are left."""
         return bool((self.low > self.high).any())

@@ -8,13 +8,14 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
 from rich.console import Console
+from rich.text import Text
 
 from cobic.answer.folder import ANSWER_FILES
 from cobic.answer.frontier import FRONTIER_FILES
@@ -31,8 +32,9 @@ from cobic.matrix import TRANSFORMS
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
 from cobic.methods.memory import require_room
 from cobic.problem import Problem
-from cobic.problem.advice import transform_advice
+from cobic.problem.advice import class_advice, transform_advice
 from cobic.problem.dataset import Dataset
+from cobic.search.budget import Stopwatch
 from cobic.search.cluster import cluster
 from cobic.search.result import Result, Status
 
@@ -105,6 +107,16 @@ def add_transform_arguments(parser: argparse.ArgumentParser) -> None:
     add("--floor", type=float, metavar="N", help="with log2 or log1p: what is below N counts as N")
 
 
+def add_panel_choices(add: Callable[..., Any], split: str) -> None:
+    """Arguments that only panels have."""
+    shared = f"features of each class in a total: as serves the margin best, or as evenly as can be (default: {split})"
+    add("--split", choices=("any", "even"), default=split, help=shared)
+    tail = "share of the samples whose margins count, the worst first: 0 for the worst alone, 1 for all (default: 0.3)"
+    add("--tail", type=float, default=0.3, metavar="SHARE", help=tail)
+    add("--weights", choices=("equal", "balanced"), default="equal", help="balanced: all classes count the same")
+    add("--offset", action="store_true", help="add a constant to the mean of each class, fitted with the panel")
+
+
 def add_answer_arguments(parser: argparse.ArgumentParser, files: str) -> Any:
     """Arguments that say where the answer goes; the group, for more of them."""
     group = parser.add_argument_group("the answer")
@@ -112,6 +124,17 @@ def add_answer_arguments(parser: argparse.ArgumentParser, files: str) -> Any:
     group.add_argument("--force", action="store_true", help="overwrite files in the folder")
     group.add_argument("--json", action="store_true", help="print one JSON object")
     return group
+
+
+def panel_size(text: str) -> int | dict[str, int]:
+    """A number, or one for each class."""
+    try:
+        if "=" not in text:
+            return int(text)
+        return {name: int(count) for name, _, count in (part.rpartition("=") for part in text.split(","))}
+    except ValueError:
+        message = f"--size {text!r}: write a whole number, or one for each class as A=5,B=5"
+        raise InputError(message) from None
 
 
 def add_parallel_arguments(parser: argparse.ArgumentParser, what: str) -> None:
@@ -225,7 +248,8 @@ def reading(arguments: argparse.Namespace, *, labelled: bool = True) -> Reading:
 def read_data(asked: Reading, features: tuple[str, ...] | None = None, *, transformed: bool = False) -> Dataset:
     """Read a file, which may have to have some features; its values may be held transformed as well."""
     tell_memory(asked, solving=features is None, transformed=transformed)
-    return read.read_data(asked, features)
+    with read_progress(asked.path):
+        return read.read_data(asked, features)
 
 
 def tell_memory(asked: Reading, *, solving: bool, transformed: bool = False) -> None:
@@ -238,8 +262,9 @@ def tell_memory(asked: Reading, *, solving: bool, transformed: bool = False) -> 
 
 def read_line(data: Dataset, problem: Problem) -> str:
     """What was read, in a line for a person, one more if something was set aside, and one if a transform suits it."""
-    advice = transform_advice(problem.raw) if problem.transformation is None else ""
-    return _read_line(data) + (f"\n{advice[:1].upper()}{advice[1:]}." if advice else "")
+    advice = [transform_advice(problem.raw)] if problem.transformation is None else []
+    told = [*class_advice(data.class_sizes), *filter(None, advice)]
+    return "\n".join([_read_line(data), *(f"{each[:1].upper()}{each[1:]}." for each in told)])
 
 
 def _read_line(data: Dataset) -> str:
@@ -300,15 +325,44 @@ def numbers(option: str, text: str, example: str) -> list[float]:
         raise InputError(message) from None
 
 
+class Doing:
+    """What is under way, as one line on a terminal, whose seconds go on whether or not there is news."""
+
+    def __init__(self, what: str, time_limit: float | None = None, watch: Stopwatch | None = None) -> None:
+        self._what, self._news, self._watch = what, "", watch or Stopwatch()
+        self._limit = f" of at most {time_limit:g} s" if time_limit else " s"
+
+    def tell(self, event: object) -> None:
+        """Say what is new."""
+        self._news = f": {getattr(event, 'words', event)}"
+
+    def __rich__(self) -> Text:
+        """The line at this moment, which is asked for several times a second."""
+        return Text(f"{self._what}{self._news}; {self._watch.running:.0f}{self._limit}")
+
+
 @contextmanager
-def live_progress(what: str) -> Iterator[Callable[[object], None] | None]:
-    """Show what is told on standard error while it is a terminal; otherwise stay silent."""
+def live_progress(what: str, time_limit: float | None = None) -> Iterator[Callable[[object], None] | None]:
+    """Show what is told, and the time, on standard error while it is a terminal; otherwise stay silent."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None
         return
-    with console.status(what) as spinner:
-        yield lambda event: spinner.update(f"{what}: {event}")
+    doing = Doing(what, time_limit)
+    with console.status(doing):
+        yield doing.tell
+
+
+def read_progress(path: Path) -> AbstractContextManager[Any]:
+    """Say what is being read, how large it is, and for how long."""
+    size = f", {path.stat().st_size / 1e6:.1f} MB" if path.is_file() else ""
+    return live_progress(f"reading {path.name}{size}")
+
+
+def tell_cut_short(count: int, what: str) -> None:
+    """Say how many of several searches ended at the time limit, if any did."""
+    if count:
+        print(f"{count} {what} were cut short by the time limit, and count with the best so far: raise --time-limit.")
 
 
 def print_json(document: dict[str, Any]) -> None:

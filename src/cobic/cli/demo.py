@@ -41,7 +41,7 @@ def _few(data: Dataset, time_limit: float | None) -> None:
     print()
     print(f"Which {_FEW} features separate the classes best? (on log2 of the values, with a floor of {_FLOOR:g})")
     problem = data.problem(transform="log2", floor=_FLOOR)
-    with common.live_progress("choosing") as on_progress:
+    with common.live_progress("choosing", time_limit) as on_progress:
         found = panel(problem, size=_FEW, time_limit=time_limit, on_progress=on_progress)
     if found.support.any():
         common.print_table(found.table)
@@ -57,7 +57,7 @@ def _most(data: Dataset, options: dict[str, Any]) -> int:
     everything = np.ones(problem.n_features, dtype=np.bool_)
     misread = int((problem.margins(everything) <= 0).sum())
     print(f"With all features, {misread} of {problem.n_samples} training samples are given a wrong class.")
-    with common.live_progress("selecting") as on_progress:
+    with common.live_progress("selecting", options["time_limit"]) as on_progress:
         result = solve(problem, on_progress=on_progress, **options)
     print(common.describe(problem, result))
     if result.consistent and data.feature_kinds is not None:

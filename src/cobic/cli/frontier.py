@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     data = common.read_data(asked, transformed=arguments.transform is not None)
     problem, rules = panel_rules(arguments, data)
     with common.resumable_folder(arguments) as steps:
-        with cluster(arguments.cluster), common.live_progress("choosing") as on_progress:
+        with cluster(arguments.cluster), common.live_progress("choosing", arguments.time_limit) as on_progress:
             found = frontier(
                 problem,
                 sizes=sizes,

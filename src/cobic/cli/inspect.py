@@ -21,7 +21,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Read, look, tell."""
     reading = common.reading(arguments, labelled=False)
     common.tell_memory(reading, solving=False)
-    found = overview(reading)
+    with common.read_progress(reading.path):
+        found = overview(reading)
     commands = next_commands(found)
     if arguments.json:
         common.print_json(_document(found, commands))
@@ -47,6 +48,7 @@ def _lines(found: Overview, commands: tuple[str, ...]) -> list[tuple[str, str]]:
     if found.n_ties is not None:
         lines.append(("ties", f"{found.n_ties} features have the same largest mean in several classes"))
     lines += [("advice", found.advice)] if found.advice else []
+    lines += zip(("notice", *[""] * len(found.notices)), found.notices, strict=False)
     lines.append(("set aside", ", ".join(found.arranged.set_aside) or "nothing"))
     return [*lines, *zip(("next", "or", "", "", ""), commands, strict=True)]
 
@@ -101,6 +103,7 @@ def _document(found: Overview, commands: tuple[str, ...]) -> dict[str, Any]:
         "repeated_features": len(found.repeated["feature"]),
         "ties": found.n_ties,
         "advice": found.advice or None,
+        "notices": list(found.notices),
         "set_aside": list(arranged.set_aside),
         "next": commands[0],
         "or": list(commands[1:]),

@@ -15,7 +15,6 @@ from cobic.answer.panel_folder import PANEL_FILES, panel_files, panel_summary
 from cobic.answer.panel_words import panel_lines
 from cobic.cli import common
 from cobic.cli.main import EXIT_INTERRUPTED
-from cobic.errors import InputError
 from cobic.io import read_groups
 from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
@@ -39,12 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_panel_rules(add: Callable[..., Any], split: str) -> None:
     """Arguments that say what is asked of a panel besides its size."""
-    shared = f"features of each class in a total: as serves the margin best, or as evenly as can be (default: {split})"
-    add("--split", choices=("any", "even"), default=split, help=shared)
-    tail = "share of the samples whose margins count, the worst first: 0 for the worst alone, 1 for all (default: 0.3)"
-    add("--tail", type=float, default=0.3, metavar="SHARE", help=tail)
-    add("--weights", choices=("equal", "balanced"), default="equal", help="balanced: all classes count the same")
-    add("--offset", action="store_true", help="add a constant to the mean of each class, fitted with the panel")
+    common.add_panel_choices(add, split)
     add("--beta", type=float, default=1.0, help="how often the mean of another class counts (default: 1)")
     add("--ties", choices=("first", "exclude"), default="first", help="features with tied class means")
     add("--fixed-in", action="append", metavar="NAME", help="feature that must be in the panel (repeatable)")
@@ -64,7 +58,7 @@ def panel_rules(arguments: argparse.Namespace, data: Dataset) -> tuple[Problem, 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, choose, tell, write."""
-    asked, size = common.reading(arguments), _size(arguments.size)
+    asked, size = common.reading(arguments), common.panel_size(arguments.size)
     watch = Stopwatch()
     data = common.read_data(asked, transformed=arguments.transform is not None)
     problem, rules = panel_rules(arguments, data)
@@ -72,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     with common.output_folder(arguments.out, overwrite=arguments.force):
         if not arguments.json:
             print(common.read_line(data, problem))
-        with common.live_progress("choosing") as on_progress:
+        with common.live_progress("choosing", arguments.time_limit) as on_progress:
             found = panel(
                 problem,
                 size=size,
@@ -92,17 +86,6 @@ def run(arguments: argparse.Namespace) -> int:
                 files = {"report.html": page, **panel_files(story)}
                 common.write_files(arguments, files, common.ANSWERS)
     return EXIT_INTERRUPTED if found.stopped_by == "interrupt" else 0
-
-
-def _size(text: str) -> int | dict[str, int]:
-    """A number, or one for each class."""
-    try:
-        if "=" not in text:
-            return int(text)
-        return {name: int(count) for name, _, count in (part.rpartition("=") for part in text.split(","))}
-    except ValueError:
-        message = f"--size {text!r}: write a whole number, or one for each class as A=5,B=5"
-        raise InputError(message) from None
 
 
 def _tell(arguments: argparse.Namespace, found: Panel) -> None:

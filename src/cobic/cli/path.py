@@ -4,7 +4,10 @@ example: cobic path leukaemia.csv --labels class --top 50 --out curve
 """
 
 import argparse
+import sys
 from typing import Any
+
+import numpy as np
 
 from cobic.analyses.path import Path as Curve
 from cobic.analyses.path import path
@@ -18,6 +21,7 @@ from cobic.report.story import Story
 
 _FILES = (*PATH_FILES, *ANSWER_FILES)
 _WIDE = 0.1  # of the features kept: a bound further above leaves open what is possible
+_SHORT = 1e-3  # of a margin: by less the last of a grid may be rounded down
 _SHOWN = ["n_selected", "upper_bound", "status", "worst_margin", "cv_error", "cv_se"]
 
 
@@ -44,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, trace, write, tell."""
+    if arguments.top is not None:
+        best = common.about_the_same(arguments, "panel", "--size", str(arguments.top))
+        print(f"cobic: which {arguments.top} features are best together is another question: {best}", file=sys.stderr)
     margins = {"alphas": _margins("--alphas", arguments.alphas), "betas": _margins("--betas", arguments.betas)}
     more = {"n_margins": arguments.n_margins, "cv": arguments.cv or None, **margins}
     with common.repeated(arguments, path, "tracing", **more) as (curve, steps), common.finishing():
@@ -79,12 +86,34 @@ def _tell(arguments: argparse.Namespace, curve: Curve) -> None:
             f"Largest {curve.kind} of any selection: {curve.largest.found:.4g} found, "
             f"{curve.largest.bound:.4g} at most."
         )
+        _tell_of_the_end(curve)
+    common.tell_cut_short(curve.cut_short, "fits")
     print(f"{'Choose' if curve.chosen is not None else 'No choice'}: {curve.reason}.")
     _tell_of_panels(arguments, curve)
     if arguments.top is not None:
         common.print_table(curve.top(arguments.top))
+        _tell_of_ties(curve, arguments.top)
         print("Each of these survives with many others; the best together, with a proof, are a panel:")
         print(f"  {common.about_the_same(arguments, 'panel', '--size', str(arguments.top))}")
+
+
+def _tell_of_the_end(curve: Curve) -> None:
+    """Where the grid ends short of what is known to be possible."""
+    last = float(curve.table[curve.kind].iloc[-1])
+    if curve.largest is not None and curve.largest.found > (1 + _SHORT) * last:
+        print(f"The curve ends at {last:.6g}, short of that: fits of larger margins found nothing in their time.")
+
+
+def _tell_of_ties(curve: Curve, count: int) -> None:
+    """Features that survive equally long and differ in their effects alone."""
+    survives = curve.survival.margin[np.argsort(curve.survival.ranking)]
+    last = survives[min(count, survives.size) - 1]
+    tied = int((survives == last).sum())
+    if count < survives.size and survives[count] == last:
+        print(
+            f"{tied} features survive {curve.kind} = {last:.6g} alike: of these, those are listed whose means differ "
+            "most, in standard deviations."
+        )
 
 
 def _tell_of_panels(arguments: argparse.Namespace, curve: Curve) -> None:

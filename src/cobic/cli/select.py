@@ -21,8 +21,6 @@ from cobic.search.budget import Stopwatch
 from cobic.search.cluster import cluster
 from cobic.search.result import Result, Status
 
-_LEAST_SECONDS = 1.0  # of a fit whose margin took all the time
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -50,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             print(common.read_line(data, problem))
             print(end=words)
-        with cluster(arguments.cluster), common.live_progress("selecting") as on_progress:
+        with cluster(arguments.cluster), common.live_progress("selecting", options["time_limit"]) as on_progress:
             result = solve(problem, on_progress=on_progress, **options)
         watch.lap("solve")
         with common.finishing():
@@ -71,15 +69,13 @@ def _problem(arguments: argparse.Namespace, data: Dataset, options: dict[str, An
     rules = common.rules(arguments, data)
     if not isinstance(arguments.alpha, str):
         return data.problem(arguments.alpha, arguments.beta, **rules), ""
-    from cobic.analyses.margin import choose_alpha, is_in_words  # scikit-learn, which nothing else here needs
+    from cobic.analyses.margin import TimeLeft, choose_alpha, is_in_words  # scikit-learn, which nothing else here needs
 
     is_in_words(arguments.alpha)
-    problem, watch = data.problem(0.0, arguments.beta, **rules), Stopwatch()
+    problem, time_left = data.problem(0.0, arguments.beta, **rules), TimeLeft(options["time_limit"])
     with common.live_progress("looking for the margin"):
-        chosen = choose_alpha(problem, arguments.alpha, options["time_limit"], options["seed"])
-    watch.lap("margin")
-    if options["time_limit"] is not None:
-        options["time_limit"] = max(options["time_limit"] - watch.seconds["margin"], _LEAST_SECONDS)
+        chosen = choose_alpha(problem, arguments.alpha, time_left, options["seed"])
+    options["time_limit"] = time_left.seconds
     if arguments.method == DEFAULT_METHOD:
         options["start"] = list(chosen.known)
     return problem.with_margins(chosen.alpha, problem.beta), f"{chosen.words}.\n"

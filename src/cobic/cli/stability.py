@@ -52,6 +52,7 @@ def _tell(arguments: argparse.Namespace, found: Stability) -> None:
         f"{found.n_repeats} subsamples, {found.n_failed} without a selection; {min(found.n_selected)} to "
         f"{max(found.n_selected)} of {found.frequency.size} features selected: {always} always, {never} never."
     )
+    common.tell_cut_short(found.n_cut_short, "selections")
     if arguments.top is not None:
         common.print_table(found.table.head(arguments.top))
 
@@ -63,6 +64,7 @@ def _document(found: Stability, top: int | None) -> dict[str, Any]:
         "confidence": found.confidence,
         "n_repeats": found.n_repeats,
         "n_failed": found.n_failed,
+        "n_cut_short": found.n_cut_short,
         "n_features": found.frequency.size,
         "n_selected": list(found.n_selected),
     }

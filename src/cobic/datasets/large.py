@@ -4,6 +4,8 @@ Everything about samples and features is drawn first (:mod:`cobic.datasets.plan`
 (:mod:`cobic.datasets.measurements`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

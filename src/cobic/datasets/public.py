@@ -4,6 +4,8 @@ A file is looked for in the folder named by the environment variable ``COBIC_DAT
 then downloaded from a fixed address. Its SHA-256 is checked in every case.
 """
 
+from __future__ import annotations
+
 import csv
 import hashlib
 import logging

@@ -4,6 +4,8 @@ What is drawn is decided first (:class:`Draw`); the noise of a stretch of a row 
 that a value does not depend on which parts are made, how large they are, or where they are put.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Synthetic expression data of Golub's size, with features that must be dropped."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 

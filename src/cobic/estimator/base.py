@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from cobic.errors import InputError
 from cobic.matrix import Floats, Matrix, as_matrix, stays_where_it_is
 from cobic.problem import Problem, frame_names
+from cobic.problem.labels import require_no_missing
 from cobic.search.result import Progress
 
 _ACCEPTED = {"accept_sparse": ("csr", "csc"), "dtype": "numeric", "ensure_all_finite": False}  # of scikit-learn
@@ -55,13 +56,15 @@ class ClassMeansClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):  # ty
             del self.feature_names_in_
         return matrix, column_or_1d(y, warn=True)
 
-    def _problem_of(self, X: Any, y: ArrayLike, asked: tuple[str, ...]) -> Problem:
-        """The problem of training data, with what is asked of it under the names of parameters."""
+    def _problem_of(self, X: Any, y: ArrayLike, asked: tuple[str, ...], **instead: Any) -> Problem:
+        """The problem of training data, with what is asked of it under the names of parameters, or given in place."""
         sample_names = frame_names(X, "index")
         data, labels = self._validated(X, y)
+        require_no_missing(labels)
         check_classification_targets(labels)
         names = getattr(self, "feature_names_in_", None)
-        rules = {"transform": self.transformation, "floor": self.floor, **{name: getattr(self, name) for name in asked}}
+        rules = {name: getattr(self, name) for name in asked if name not in instead} | instead
+        rules |= {"transform": self.transformation, "floor": self.floor}
         return Problem(data, labels, feature_names=names, sample_names=sample_names, **rules)
 
     def _new_samples(self, X: Any) -> Matrix:

@@ -1,5 +1,7 @@
 """The largest consistent selection in scikit-learn: a selector, a classifier and a biclustering in one."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import replace
 from typing import Any, Literal, Self
@@ -9,19 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BiclusterMixin
 from sklearn.utils.validation import check_is_fitted
 
+from cobic.analyses.margin import TimeLeft, choose_alpha, feasible_words, is_in_words
 from cobic.analyses.path import survival
 from cobic.answer.model import class_means, require_finite, transform_of_selected
 from cobic.answer.tables import violation_table
+from cobic.answer.words import violations_phrase
 from cobic.checks import require_choice
 from cobic.errors import InconsistentDataWarning, InputError
 from cobic.estimator.base import ClassMeansClassifier, print_progress
 from cobic.matrix import Floats, TransformName
-from cobic.methods import DEFAULT_METHOD, find_method, solve
+from cobic.methods import DEFAULT_METHOD, attempt, find_method
 from cobic.problem import BetaRule, Problem, Ties
 from cobic.search.result import Result, Status
 
+_HARD_PART = 0.75  # of the time, for hard margins that may not exist; soft ones that come after need some, too
 # Of the problem.
-_ASKED = ("alpha", "beta", "ties", "beta_rule", "slack_penalty", "fixed_in", "fixed_out", "groups")
+ASKED = ("alpha", "beta", "ties", "beta_rule", "slack_penalty", "fixed_in", "fixed_out", "groups")
 
 
 class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ignore[misc]
@@ -37,8 +42,11 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
 
     Parameters
     ----------
-    alpha, beta : float or array-like of shape (n_samples,), default=0.0 and 1.0
-        Additive margin, at least 0, in the units of X, and multiplicative margin, at least 1.
+    alpha : float, array-like of shape (n_samples,) or str, default=0.0
+        Additive margin, at least 0, in the units of X; as a text a share of the largest that a selection was found
+        for, such as ``"30%"``, or ``"auto"``: chosen by cross-validation, as in :class:`ConsistentBiclusteringCV`.
+    beta : float or array-like of shape (n_samples,), default=1.0
+        Multiplicative margin, at least 1.
     ties : {"first", "exclude"}, default="first"
         What becomes of a feature whose largest class means are equal.
     beta_rule : {"published", "sign-aware"}, default="published"
@@ -58,7 +66,7 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
     method, method_options : str and dict, default="certified" and no options
         Name and options of the method, as in :func:`cobic.solve`.
     time_limit : float or None, default=60.0
-        Seconds for the search; the best selection so far is used then, and after Ctrl-C if there is one.
+        Seconds for the whole fit; the best selection so far is used then, and after Ctrl-C if there is one.
     random_state : int, RandomState instance or None, default=0
         Seed of everything random.
     verbose : bool, default=False
@@ -70,6 +78,8 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
         The class labels.
     support_ : ndarray of bool, shape (n_features_in_,)
         The selected features.
+    alpha_ : float or ndarray of shape (n_samples,)
+        The additive margin that was used.
     n_selected_, upper_bound_ : int
         Their number, and the one that no consistent selection exceeds.
     objective_, objective_bound_ : float
@@ -126,7 +136,7 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
     def __init__(
         self,
         *,
-        alpha: ArrayLike = 0.0,
+        alpha: ArrayLike | str = 0.0,
         beta: ArrayLike = 1.0,
         ties: Ties = "first",
         beta_rule: BetaRule = "published",
@@ -177,32 +187,58 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
         """
         require_choice("on_infeasible", self.on_infeasible, ("soft", "raise"))
         find_method(self.method, self.method_options or {})
-        problem = self._problem_of(X, y, _ASKED)
+        time_left = TimeLeft(self.time_limit)
         seed = self._seed()
-        result = self._solve(problem, self.method, seed)
+        problem, known = self._asked_of(X, y, time_left, seed)
+        hard_part = 1.0 if self.on_infeasible == "raise" or problem.soft else _HARD_PART
+        result = self._solve(problem, self.method, time_left, seed, hard_part, known)
         self.infeasibility_certificate_: dict[str, Any] | None = None
         if result.status in (Status.INFEASIBLE, Status.UNKNOWN):
-            problem, result = self._without_consistency(problem, result, seed)
+            problem, result = self._without_consistency(problem, result, time_left, seed)
         self._keep(problem, result)
         return self
 
-    def _solve(self, problem: Problem, method: str, seed: int) -> Result:
-        options = (self.method_options or {}) if method == self.method else {}
+    def _asked_of(
+        self, X: Any, y: ArrayLike, time_left: TimeLeft, seed: int
+    ) -> tuple[Problem, tuple[NDArray[np.bool_], ...]]:
+        """The problem, and selections from which to start; α may be in words."""
+        if not is_in_words(self.alpha):
+            return self._problem_of(X, y, ASKED), ()
+        problem = self._problem_of(X, y, ASKED, alpha=0.0)
+        chosen = choose_alpha(problem, self.alpha, time_left, seed)
+        return problem.with_margins(chosen.alpha, problem.beta), chosen.known
+
+    def _solve(
+        self,
+        problem: Problem,
+        method: str,
+        time_left: TimeLeft,
+        seed: int,
+        part: float = 1.0,
+        known: tuple[NDArray[np.bool_], ...] = (),
+    ) -> Result:
+        options = dict(self.method_options or {}) if method == self.method else {}
+        if known and method == DEFAULT_METHOD:
+            options.setdefault("start", list(known))
         printer = print_progress if self.verbose else None
-        result = solve(problem, method, self.time_limit, seed, printer, **options)
+        result = attempt(problem, method, time_left.seconds, seed, printer, options, part)
         if result.stopped_by == "interrupt" and result.status not in (Status.OPTIMAL, Status.FEASIBLE):
             raise KeyboardInterrupt  # there is nothing to keep, and Ctrl-C does not ask for another search
         return result
 
-    def _without_consistency(self, problem: Problem, hard: Result, seed: int) -> tuple[Problem, Result]:
+    def _without_consistency(
+        self, problem: Problem, hard: Result, time_left: TimeLeft, seed: int
+    ) -> tuple[Problem, Result]:
         """Soft margins where hard ones cannot be had; all features where a class has none to show."""
         proven = hard.status == Status.INFEASIBLE
         stopped = "" if hard.stopped_by is None else f" before the {hard.stopped_by}"
         fact = f"{hard.reason}{stopped}, which proves nothing"
         if proven:
             fact = f"no consistent selection exists for these data ({hard.reason}); this is proven"
+        smaller = feasible_words(problem, time_left.part(_HARD_PART))
+        smaller = smaller and f"; {smaller}"
         if self.on_infeasible == "raise":
-            message = f'{fact}: lower alpha or beta, or use soft margins (on_infeasible="soft")'
+            message = f'{fact}{smaller}: lower alpha or beta, or use soft margins (on_infeasible="soft")'
             raise InputError(message)
         self.infeasibility_certificate_ = hard.certificate if proven else None
         if problem.soft or not problem.feature_class_sizes.all():
@@ -212,13 +248,20 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
             counts = tuple(problem.counts(kept).tolist())
             return problem, replace(hard, support=kept, counts=counts, worst_margin=problem.worst_margin(kept))
         soft = problem.softened("auto")
-        done = f"fitted with soft margins instead, slack_penalty={soft.slack_penalty:.4g}"
-        warnings.warn(f"{fact}: {done}", InconsistentDataWarning, stacklevel=3)
-        return soft, self._solve(soft, DEFAULT_METHOD, seed)  # the method that knows soft margins
+        result = self._solve(soft, DEFAULT_METHOD, time_left, seed)  # the method that knows soft margins
+        done = (
+            f"fitted with soft margins instead, slack_penalty={soft.slack_penalty:.4g}; they keep {result.n_selected} "
+            f"of {soft.n_features} features and {violations_phrase(soft, result)}; this is another question, so do not "
+            "compare that number with those of hard margins"
+        )
+        warnings.warn(f"{fact}{smaller}: {done}", InconsistentDataWarning, stacklevel=3)
+        return soft, result
 
     def _keep(self, problem: Problem, result: Result) -> None:
         self.__dict__.pop("_ranking", None)  # of an earlier fit
         self._problem = problem
+        same = (problem.alpha == problem.alpha[0]).all()
+        self.alpha_ = float(problem.alpha[0]) if same else problem.alpha
         self._learnt = transform_of_selected(problem, result.support)
         self.result_ = result
         self.classes_ = problem.classes

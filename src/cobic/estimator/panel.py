@@ -1,5 +1,7 @@
 """Panels in scikit-learn: a selector of a given number of features, and the classifier made of them."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping
 from typing import Any, Self, cast

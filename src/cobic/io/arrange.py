@@ -22,6 +22,12 @@ _STATISTIC = re.compile(
 )
 # What a column of names is called; one that is called otherwise may be a sample.
 _NAMES_FEATURES = re.compile(r"(^|[^a-z])(gene|probe|probe ?set|entrez|feature|transcript|clone|spot|symbol)", re.I)
+# Rows of HTSeq and STAR that count reads of no gene, and columns of featureCounts that are about genes.
+_COUNTS_NO_GENE = frozenset(
+    {f"__{name}" for name in ("no_feature", "ambiguous", "too_low_aQual", "not_aligned", "alignment_not_unique")}
+    | {f"N_{name}" for name in ("unmapped", "multimapping", "noFeature", "ambiguous")}
+)
+_OF_A_GENE = frozenset({"chr", "start", "end", "strand", "length"})
 _SEVERAL = 5  # so many samples cannot all have a class of their own
 _ENOUGH = 0.5  # of the samples found: enough to say that these are the samples
 
@@ -149,10 +155,20 @@ def _view(raw: RawTable, options: LabelOptions, *, features_in_rows: bool) -> Ar
     set_aside += _told(aside, "column" if features_in_rows else "line")
     if features_in_rows and raw.samples_in is None:
         samples = table.rows.names or ()
-        statistics = [name for name in samples if is_statistic(name) and not options.names_sample(name, n_columns)]
-        if 0 < len(statistics) < table.rows.size:
-            set_aside += [f"column {name!r} (a statistic by its name)" for name in statistics]
-            table = table.take_rows(np.flatnonzero(~np.isin(samples, statistics)))
+        genes = about_features(_column_headings(raw))
+        why = {name: "a statistic by its name" for name in samples if is_statistic(name)}
+        why |= {name: "about features" for name in samples if name in genes}
+        others = [name for name in samples if name in why and not options.names_sample(name, n_columns)]
+        if 0 < len(others) < table.rows.size:
+            set_aside += [f"column {name!r} ({why[name]})" for name in others]
+            table = table.take_rows(np.flatnonzero(~np.isin(samples, others)))
+    wanted = options.features or ()
+    no_gene = [at for at, name in enumerate(names) if name in _COUNTS_NO_GENE and name not in wanted]
+    if no_gene:
+        set_aside += [f"{'line' if features_in_rows else 'column'} {names[at]!r} (counts no gene)" for at in no_gene]
+        keep = np.delete(np.arange(table.columns.size), no_gene)
+        table = table.take_columns(keep)
+        descriptions = None if descriptions is None else tuple(descriptions[at] for at in keep)
     return Arranged(table, features_in_rows, descriptions, tuple(set_aside))
 
 
@@ -176,6 +192,12 @@ def _are_names(raw: RawTable, options: LabelOptions) -> bool:
 def is_statistic(name: str) -> bool:
     """Tell by its name whether a column holds results of a test rather than a sample."""
     return _STATISTIC.search(name) is not None
+
+
+def about_features(headings: Sequence[str]) -> frozenset[str]:
+    """Columns that say where a gene is and how long, as featureCounts writes them; none where these are not there."""
+    found = frozenset(name for name in headings if name.lower() in _OF_A_GENE)
+    return found if {"start", "end", "length"} <= {name.lower() for name in found} else frozenset()
 
 
 def _feature_texts(axis: Axis) -> tuple[tuple[str, ...], tuple[str, ...] | None, list[Note]]:

@@ -13,15 +13,16 @@ import numpy as np
 
 from cobic.checks import require
 from cobic.errors import InputError
-from cobic.io.arrange import Arranged, arrange, is_statistic, require_usable
+from cobic.io.arrange import Arranged, about_features, arrange, is_statistic, require_usable
 from cobic.io.delimited import NoNamesError
 from cobic.io.grid import is_number
 from cobic.io.labels import LabelOptions, read_label_file
 from cobic.io.raw import Note, RawTable, Reading
 from cobic.io.read import as_dataset, read_raw
-from cobic.matrix import as_matrix
-from cobic.problem.advice import LOGGED, transform_advice
+from cobic.matrix import Matrix, as_matrix
+from cobic.problem.advice import LOGGED, class_advice, transform_advice
 
+_MOST_DROPPED = 20  # samples that a proposed command leaves out by name: it should stay readable
 _MOST_CLASSES = 10  # more different texts are rather names, or remarks
 _CLASS_WORDS = re.compile(
     r"(.*[^a-z])?(class(es)?|labels?|groups?|(sub|pheno|cell)?types?|diagnos[ie]s|status|outcome|target|condition|"
@@ -48,6 +49,7 @@ class Overview:
     # arguments of the command line that say where the classes are, given or proposed; empty if nobody knows
     labels: tuple[str, ...]
     advice: str  # which transform suits the values; empty for none
+    notices: tuple[str, ...]  # what may be a mistake in the data
     reading: Reading  # what was said about the file, and what was guessed besides
 
     @property
@@ -65,9 +67,9 @@ def overview(reading: Reading) -> Overview:
         reading = replace(reading, header_row=0)
         raw = read_raw(reading)
     options = LabelOptions.of(reading)
-    labels, guessed = tuple(reading.classes), False
+    labels, guessed, proposed = tuple(reading.classes), False, reading
     if not options.asked.says_classes:
-        labels, side = _proposal(raw, reading)
+        labels, side, proposed = _proposal(raw, reading)
         guessed = raw.samples_in is None and reading.features_in_rows is None
         if guessed:
             options = replace(options, asked=replace(reading, features_in_rows=side))
@@ -75,8 +77,29 @@ def overview(reading: Reading) -> Overview:
     values = _values(arranged.table.values, len(arranged.table.odd_cells))
     names = {"sample": Counter(arranged.sample_names), "feature": Counter(arranged.feature_names)}
     repeated = {word: [name for name, times in counts.items() if times > 1] for word, counts in names.items()}
-    advice = transform_advice(as_matrix(arranged.table.values))
-    return Overview(arranged, values, _places(arranged), repeated, _ties(arranged), guessed, labels, advice, reading)
+    matrix = as_matrix(arranged.table.values)
+    if options.asked.says_classes:
+        proposed = replace(reading, drop=(*reading.drop, *_if_few(repeated["sample"])))
+    notices = [*class_advice(_sizes_by(raw, proposed)), *_constant(arranged, matrix)]
+    left_out = proposed.drop[len(reading.drop) :]
+    if left_out:
+        names_of = "the sample name" if len(left_out) == 1 else "the sample names"
+        more = f"{names_of} {', '.join(map(repr, left_out))}"
+        notices.append(
+            f"the command below leaves out all samples with {more}, which occurs more than once: rename them"
+        )
+    return Overview(
+        arranged,
+        values,
+        _places(arranged),
+        repeated,
+        _ties(arranged),
+        guessed,
+        labels,
+        transform_advice(matrix),
+        tuple(notices),
+        replace(reading, drop=proposed.drop),
+    )
 
 
 def next_commands(found: Overview) -> tuple[str, ...]:
@@ -94,15 +117,67 @@ def next_commands(found: Overview) -> tuple[str, ...]:
     return tuple(shlex.join(["cobic", *command]) for command in commands)
 
 
-def _proposal(raw: RawTable, reading: Reading) -> tuple[tuple[str, ...], bool]:
-    """Where the classes may be, and whether features are in rows then; by the shape if they are nowhere."""
+def _sizes_by(raw: RawTable, proposed: Reading) -> dict[str, int]:
+    """Samples of each class, as they are given or proposed."""
+    with suppress(InputError):
+        arranged = arrange(raw, LabelOptions.of(proposed))
+        return {} if arranged.y is None else dict(sorted(Counter(arranged.y.tolist()).items()))
+    return {}
+
+
+def _constant(arranged: Arranged, matrix: Matrix) -> list[str]:
+    """A sentence about features that are the same in all samples."""
+    values = arranged.table.values
+    if matrix.first_not_finite() is not None or values.shape[0] < 2:  # which are told elsewhere
+        return []
+    low, high = (
+        np.asarray(each.toarray() if hasattr(each, "toarray") else each).ravel()
+        for each in (values.min(axis=0), values.max(axis=0))
+    )
+    same = np.flatnonzero(low == high)
+    if not same.size:
+        return []
+    are = "1 feature is" if same.size == 1 else f"{same.size} features are"
+    return [f"{are} constant, as {arranged.feature_names[same[0]]!r}: such features tell nothing apart"]
+
+
+def _proposal(raw: RawTable, reading: Reading) -> tuple[tuple[str, ...], bool, Reading]:
+    """Where the classes may be, whether features are in rows then, and what was said with it.
+
+    If they are nowhere, samples whose names occur more than once are left out; then the shape tells.
+    """
     known = {None: reading.features_in_rows, "rows": False, "columns": True}[raw.samples_in]
     sides = [False, True] if known is None else [known]
+    for dropping in (reading, *_without_twins(raw, reading, sides)):
+        found = _first_that_works(raw, dropping, sides)
+        if found is not None:
+            return found
+    return (), raw.rows.size > raw.columns.size if known is None else known, reading
+
+
+def _without_twins(raw: RawTable, reading: Reading, sides: Sequence[bool]) -> Iterator[Reading]:
+    """The same without samples whose names occur more than once, where there are some but not many."""
+    for side in sides:
+        with suppress(InputError):
+            names = Counter(arrange(raw, LabelOptions(replace(reading, features_in_rows=side))).sample_names)
+            twice = _if_few([name for name, times in names.items() if times > 1])
+            if twice:
+                yield replace(reading, drop=(*reading.drop, *twice))
+
+
+def _if_few(names: list[str]) -> list[str]:
+    return names if len(names) <= _MOST_DROPPED else []
+
+
+def _first_that_works(
+    raw: RawTable, reading: Reading, sides: Sequence[bool]
+) -> tuple[tuple[str, ...], bool, Reading] | None:
     for proposed, side in _candidates(raw, reading, sides):
         for said in ((), ("--features-in-rows" if side else "--samples-in-rows",))[: len(sides)]:
             if _works(raw, replace(proposed, features_in_rows=side if said else reading.features_in_rows)):
-                return (*proposed.classes, *said), side
-    return (), raw.rows.size > raw.columns.size if known is None else known
+                sure = replace(proposed, features_in_rows=side if raw.samples_in is None else None)
+                return (*proposed.classes, *said), side, sure
+    return None
 
 
 def _candidates(raw: RawTable, reading: Reading, sides: Sequence[bool]) -> Iterator[tuple[Reading, bool]]:
@@ -117,7 +192,8 @@ def _candidates(raw: RawTable, reading: Reading, sides: Sequence[bool]) -> Itera
     for side in sides:
         axis = raw.columns if side else raw.rows
         for candidate in [axis.names or (), *(note.texts for note in axis.notes if note.leading)]:
-            names = [name for name in candidate if not (side and is_statistic(name))]
+            genes = about_features([*candidate, *(note.name for note in raw.rows.notes)]) if side else frozenset()
+            names = [name for name in candidate if not (side and is_statistic(name)) and name not in genes]
             words = [re.match(r"[A-Za-z]+", name) for name in names]
             found = tuple(word.group() if word else "" for word in words)
             if _are_classes(found):
@@ -153,10 +229,15 @@ def _possible(raw: RawTable, reading: Reading, *, side: bool) -> list[Note]:
     return found
 
 
-def _rank(note: Note) -> tuple[bool, bool, bool]:
-    """What is called like classes comes first, then categories, then texts, then numbers."""
+def _rank(note: Note) -> tuple[bool, bool, bool, bool]:
+    """Classes of several samples come first, then what is called like classes, categories, texts, and numbers."""
     numbers = all(is_number(text) for text in note.texts)
-    return _CLASS_WORDS.fullmatch(note.name) is None, not note.categorical, numbers
+    return (
+        min(Counter(note.texts).values()) == 1,
+        _CLASS_WORDS.fullmatch(note.name) is None,
+        not note.categorical,
+        numbers,
+    )
 
 
 def _works(raw: RawTable, proposed: Reading) -> bool:
@@ -169,9 +250,10 @@ def _works(raw: RawTable, proposed: Reading) -> bool:
 
 
 def _are_classes(texts: Sequence[str]) -> bool:
-    """Tell whether texts could be classes: a few, each of several samples, none missing."""
+    """Tell whether texts could be classes: a few, most of them of several samples, none missing."""
     sizes = Counter(texts)
-    return 2 <= len(sizes) <= _MOST_CLASSES and min(sizes.values()) >= 2 and all(texts)
+    shared = sum(size > 1 for size in sizes.values())
+    return 2 <= len(sizes) <= _MOST_CLASSES and shared >= 2 and 2 * shared > len(sizes) and all(texts)
 
 
 def _values(values: Any, n_odd: int) -> dict[str, Any]:

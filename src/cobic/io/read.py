@@ -1,5 +1,7 @@
 """One function for the files that labs have: the format is told from content and name."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The methods, each in a file of its own, and the one function that runs them."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -101,6 +103,19 @@ def solve(
     >>> result.consistent
     True
     """
+    return attempt(problem, method, time_limit, seed, on_progress, options)
+
+
+def attempt(
+    problem: Problem,
+    method: str,
+    time_limit: float | None,
+    seed: int,
+    on_progress: OnProgress | None,
+    options: dict[str, Any],
+    part: float = 1.0,
+) -> Result:
+    """Do what :func:`solve` does; without a selection by then, end after a part of the time."""
     chosen = find_method(method, options)
     require_bearable(problem)
     warn_if_too_large(problem)
@@ -111,7 +126,10 @@ def solve(
     rng = np.random.default_rng(require_whole("seed", seed, 0))
     with Budget(time_limit, on_progress, problem.n_selectable) as budget, fitting_threads(problem.matrix.shape):
         if problem.feature_class_sizes.all():
-            outcome = chosen.solve(problem, budget, rng, **options)
+            with budget.unless_in_vain(part):
+                outcome = chosen.solve(problem, budget, rng, **options)
+                stopped_by = budget.stopped_by
+            budget.stopped_by = budget.stopped_by or stopped_by
         else:  # a class that has no features cannot be read back
             nothing = np.zeros(problem.n_features, dtype=np.bool_)
             outcome = Outcome(nothing, upper_bound=0, certificate=make_certificate(problem, None, 0, [], []))

@@ -13,6 +13,7 @@
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from cobic.certified.certificate import make_certificate
 from cobic.certified.coarse import Beginning
 from cobic.certified.effort import Effort
 from cobic.certified.margins import selections_with_large_margins, some_selection
+from cobic.certified.proof import Close, Multipliers, OrMore
 from cobic.certified.search import CertifiedSearch
 from cobic.certified.soft import SoftSearch
 from cobic.certified.standing import Standing
@@ -28,6 +30,7 @@ from cobic.errors import InputError
 from cobic.matrix import Bools
 from cobic.methods.fixed_point import iterate
 from cobic.problem import Problem
+from cobic.problem.identity import twins
 from cobic.search.budget import Budget, Incumbent
 from cobic.search.judge import Outcome
 from cobic.search.repair import climb, climb_in_batches, grow, is_large, raise_margin, repair
@@ -84,6 +87,9 @@ def solve(
     start = [problem.check_support(support) for support in start]
     if problem.soft:
         return _solve_soft(problem, budget, max_programs, target_gap * problem.n_selectable, start, effort)
+    pair = twins(problem)
+    if pair is not None:
+        return Outcome(np.zeros(problem.n_features, dtype=np.bool_), 0, certificate=_cancelling(problem, pair))
     incumbent = Incumbent(problem, budget)
     everything = problem.selectable
     if incumbent.offer(everything):
@@ -103,6 +109,14 @@ def solve(
         incumbent.offer(raise_margin(problem, incumbent.support, budget))
     why, bound = _left_open_by(standing), standing.upper_bound
     return Outcome(incumbent.selection, bound, left_open_by=why, certificate=search.certificate())
+
+
+def _cancelling(problem: Problem, pair: tuple[int, int]) -> dict[str, Any]:
+    """The proof that two samples contradict each other: the multipliers of these alone, which exclude all counts."""
+    multipliers = np.zeros(problem.comparisons.other.shape, dtype=np.int64)
+    for one, other in (pair, pair[::-1]):
+        multipliers[one, int((problem.comparisons.other[one] == problem.labels[other]).argmax())] = 1
+    return make_certificate(problem, None, 0, [Multipliers.of(multipliers, 0.0)], [OrMore(), Close(0)])
 
 
 def _finds_fewer(problem: Problem, budget: Budget, incumbent: Incumbent, effort: Effort) -> bool:

@@ -1,5 +1,7 @@
 """The problem as a file for other solvers: the mixed-integer program, or the inner program of the founding paper."""
 
+from __future__ import annotations
+
 from typing import Literal, get_args
 
 import numpy as np

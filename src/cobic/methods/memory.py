@@ -1,5 +1,7 @@
 """How much memory there is, and how much reading and solving will take, before it is taken."""
 
+from __future__ import annotations
+
 import os
 import re
 import warnings

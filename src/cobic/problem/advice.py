@@ -1,4 +1,6 @@
-"""What values look like, and which transform suits them: advice, which decides nothing."""
+"""What values and classes look like, and which transform suits them: advice, which decides nothing."""
+
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -27,6 +29,23 @@ def transform_advice(matrix: Matrix) -> str:
     if isinstance(matrix, SparseMatrix):
         option = "--transform log1p"  # it leaves zeros zero
     return f"these look like raw intensities or counts: consider {option}"
+
+
+def class_advice(sizes: Mapping[str, int]) -> list[str]:
+    """Sentences about classes that may be one, and about those of a single sample."""
+    alike: dict[str, list[str]] = {}
+    for name in sizes:
+        alike.setdefault("".join(name.split()).casefold(), []).append(repr(name))
+    told = [
+        f"classes {' and '.join(names)} differ in case or blanks alone: write them alike if they are one"
+        for names in alike.values()
+        if len(names) > 1
+    ]
+    single = [repr(name) for name, size in sizes.items() if size == 1]
+    if single:
+        classes = f"class {single[0]} has" if len(single) == 1 else f"classes {', '.join(single)} have"
+        told.append(f"{classes} one sample: nothing can be said about others of such a class")
+    return told
 
 
 def _some(matrix: Matrix) -> Floats:

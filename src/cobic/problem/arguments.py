@@ -15,6 +15,8 @@ Names = tuple[str, ...] | None
 def margin_vector(name: str, value: ArrayLike, least: float, n_samples: int) -> Floats:
     """One margin per sample, out of one number or one per sample."""
     try:
+        if np.asarray(value).dtype.kind in "SU":
+            raise TypeError
         given = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         message = f"{name} is {value!r}: give a number of at least {least:g}, or one per sample"

@@ -1,5 +1,7 @@
 """A table of samples and features with its names, as readers make it and methods take it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, Self
 

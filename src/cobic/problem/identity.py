@@ -13,6 +13,7 @@ from cobic.matrix import Integers, Matrix
 if TYPE_CHECKING:
     from cobic.problem.problem import Problem
 
+_SAME_SUM = 1e-9  # of a sum: equal samples have equal sums but for rounding
 _ITEMS_AT_ONCE = 1 << 14  # of a long list: as one text it would take many times the memory
 
 
@@ -88,3 +89,22 @@ def _json_pieces(value: Any) -> Iterator[str]:
         part = json.dumps(value[start : start + _ITEMS_AT_ONCE], sort_keys=True, separators=(",", ":"))
         yield ("," if start else "[") + part[1:-1]
     yield "]"
+
+
+def identical_samples(matrix: Matrix, labels: Integers) -> list[tuple[int, int]]:
+    """Pairs of samples of different classes with the same values: neighbours by a random sum, then compared."""
+    weights = np.random.default_rng(0).random((matrix.shape[1], 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = matrix.products(weights)[:, 0]
+        order = np.argsort(sums, kind="stable")
+        near = np.abs(np.diff(sums[order])) <= _SAME_SUM * np.abs(sums[order[1:]])
+    pairs = [(int(a), int(b)) for a, b in zip(order[:-1][near], order[1:][near], strict=True) if labels[a] != labels[b]]
+    return [(a, b) for a, b in pairs if (matrix.rows(np.array([a])) == matrix.rows(np.array([b]))).all()]
+
+
+def twins(problem: "Problem") -> tuple[int, int] | None:
+    """Two samples of different classes with the same values, of which no β is above 1; None without any.
+
+    Their margins in any selection add up to −α of both, so that not both of them are positive.
+    """
+    return next(((a, b) for a, b in problem.identical if problem.beta[a] == problem.beta[b] == 1), None)

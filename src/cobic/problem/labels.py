@@ -23,7 +23,7 @@ def encode_labels(y: ArrayLike, shape: tuple[int, int]) -> tuple[NDArray[Any], I
         if given.size == shape[1]:
             message += ": X looks transposed; samples go in rows, so pass X.T"
         raise InputError(message)
-    _require_no_missing(given)
+    require_no_missing(given)
     if given.dtype.kind == "O":
         given = _plain(given)
     _require_classes_not_measurements(given)
@@ -34,7 +34,8 @@ def encode_labels(y: ArrayLike, shape: tuple[int, int]) -> tuple[NDArray[Any], I
     return classes, labels.astype(np.intp)
 
 
-def _require_no_missing(given: NDArray[Any]) -> None:
+def require_no_missing(given: NDArray[Any]) -> None:
+    """Raise `InputError` for samples without a class."""
     missing = pd.isna(given)
     if given.dtype.kind in "OSU":
         missing |= [isinstance(label, (str, bytes)) and not label.strip() for label in given]

@@ -1,5 +1,7 @@
 """The problem of a panel: a given number of features that separate the classes by the widest margin."""
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -199,7 +201,7 @@ class PanelProblem:
         return {**problem_parameters(self.problem), "panel": panel}
 
     @classmethod
-    def stated(cls, problem: Problem, parameters: Mapping[str, Any]) -> "PanelProblem":
+    def stated(cls, problem: Problem, parameters: Mapping[str, Any]) -> PanelProblem:
         """The problem that the parameters of a certificate state."""
         panel = parameters["panel"]
         given = panel["counts"]

@@ -1,5 +1,7 @@
 """The problem: samples with known classes, feature classes, margins, and the only definition of consistency."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
@@ -17,7 +19,7 @@ from cobic.problem.assignment import assign_features, order_by_value, small_lead
 from cobic.problem.comparisons import all_comparisons
 from cobic.problem.constraints import read_constraints
 from cobic.problem.exact import EPS, TINY, exact_sum, signed_float
-from cobic.problem.identity import digest_of
+from cobic.problem.identity import digest_of, identical_samples
 from cobic.problem.labels import encode_labels
 
 Ties = Literal["first", "exclude"]
@@ -125,8 +127,7 @@ class Problem:
         self.n_samples, self.n_features = self.raw.shape
         self.feature_names = names_along("feature_names", feature_names, X, "columns", self.n_features)
         self.sample_names = names_along("sample_names", sample_names, X, "index", self.n_samples)
-        names = self.sample_names, self.feature_names
-        self.transformation, self.matrix = transformed(self.raw, asked, *names)
+        self.transformation, self.matrix = transformed(self.raw, asked, self.sample_names, self.feature_names)
         self.classes, self.labels = encode_labels(y, self.matrix.shape)
         self.n_classes = int(self.classes.size)
         self.ties, self.beta_rule = ties, beta_rule
@@ -171,6 +172,11 @@ class Problem:
     def digest(self) -> dict[str, Any]:
         """Shape of the data, names of the classes, and a SHA-256 of all raw values; computed once."""
         return digest_of(self.raw, self.labels, self.classes)
+
+    @cached_property
+    def identical(self) -> list[tuple[int, int]]:
+        """Pairs of samples of different classes with the same values."""
+        return identical_samples(self.matrix, self.labels)
 
     @property
     def n_selectable(self) -> int:
@@ -284,7 +290,7 @@ class Problem:
             return -np.inf
         return float(support.sum()) - self.slack_penalty * float(self.violations(support).sum())
 
-    def subset(self, samples: Integers) -> "Problem":
+    def subset(self, samples: Integers) -> Problem:
         """The problem of some of the samples, with everything else as it is.
 
         Parameters
@@ -396,11 +402,14 @@ class Problem:
         """Bound on the rounding error of each sample's margin in floating point, (n,).
 
         The error of a sum of m numbers in any order is at most (m − 1)·ε/2 times the sum of their sizes, so that of
-        a mean is at most m·ε/2 times the largest size; the factor 2 covers the few operations that follow.
+        a mean is at most m·ε/2 times the largest size; the factor 2 covers the few operations that follow. Means below
+        the smallest normal number are off by a fixed amount, which β multiplies.
         """
         spread = 1.0 + self.comparisons.factor.max(axis=1)
         with np.errstate(over="ignore"):
-            errors: Floats = EPS * ((self.n_features + 8) * spread * self._sample_peaks + 4 * self.alpha) + TINY
+            errors: Floats = (
+                EPS * ((self.n_features + 8) * spread * self._sample_peaks + 4 * self.alpha) + TINY * spread
+            )
         return errors
 
     @cached_property

@@ -62,6 +62,8 @@ def _explanation(story: Story) -> str:
         return f"{sentence(why)} {cure}" if why else cure
     if result.soft and story.has_selection:
         return f"{sentence(violations_phrase(problem, result))} {proven_line(problem, result)}"
+    if not result.support.any():
+        return "A smaller margin, soft margins (--slack-penalty auto), a panel, or more time may lead further."
     if not result.consistent:
         return sentence(result.reason)
     return (

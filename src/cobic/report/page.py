@@ -1,5 +1,7 @@
 """The report: one page that holds everything it shows."""
 
+from __future__ import annotations
+
 import json
 from importlib.resources import files
 from pathlib import Path

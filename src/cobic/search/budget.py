@@ -168,13 +168,18 @@ class SilentBudget(Budget):
 class Stopwatch:
     """How long each step of a command takes."""
 
-    def __init__(self) -> None:
-        self._last = time.monotonic()
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock, self._last = clock, clock()
         self.seconds: dict[str, float] = {}
+
+    @property
+    def running(self) -> float:
+        """Seconds since the last step."""
+        return self._clock() - self._last
 
     def lap(self, step: str) -> None:
         """Note the seconds since the last step under a name."""
-        now = time.monotonic()
+        now = self._clock()
         self.seconds[step], self._last = round(now - self._last, 4), now
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from cobic.matrix import Bools
 from cobic.problem import Problem
+from cobic.problem.identity import twins
 from cobic.search.result import LeftOpenBy, Result, Run, Status
 
 _SAME_OBJECTIVE = 1e-6  # of an objective with soft margins: prices are real numbers, and a proof of the rest never ends
@@ -71,6 +72,15 @@ def _status(problem: Problem, support: Bools, upper_bound: int, objective_bound:
     return Status.OPTIMAL if objective_bound - objective <= tolerance else Status.FEASIBLE
 
 
+def _why_none(problem: Problem) -> str:
+    pair = twins(problem)
+    if pair is None:
+        return "no selection is consistent"
+    names = problem.sample_names or range(problem.n_samples)
+    told = " and ".join(f"{names[each]} of class {problem.classes[problem.labels[each]]}" for each in pair)
+    return f"the samples {told} have the same values, so no selection tells them apart"
+
+
 def _reason(
     problem: Problem, support: Bools, status: Status, objective_bound: float, left_open_by: LeftOpenBy | None
 ) -> str:
@@ -79,7 +89,7 @@ def _reason(
     if empty.size:
         return f"no feature has its largest mean in class {problem.classes[empty[0]]}, so no selection is consistent"
     if status == Status.INFEASIBLE:
-        return "no selection is consistent"
+        return _why_none(problem)
     if problem.soft and status == Status.UNKNOWN:
         return "no selection was found"
     if problem.soft:

@@ -1,5 +1,7 @@
 """The answer: what was selected, what is proven about it, and how it was found."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -62,14 +64,20 @@ class Progress:
         best, bound = (self.objective, self.objective_bound) if self.soft else (self.n_selected, self.upper_bound)
         return None if best is None or bound is None else bound - best
 
-    def __str__(self) -> str:
-        """The event in one line."""
+    @property
+    def words(self) -> str:
+        """What is found and what is left, for a person."""
         found = "nothing yet" if self.n_selected is None else f"{self.n_selected} features"
         objective = "" if self.objective is None else f", objective {_short(self.objective)}"
         bound = self.objective_bound if self.soft else self.upper_bound
         most = "" if bound is None else f", at most {_short(bound)}"
         gap = "" if self.gap is None else f", gap {_short(self.gap)}"
-        return f"{found}{objective}{most}{gap}; {self.boxes} open, {self.lps} LPs, {self.elapsed:.1f} s"
+        left = {0: "", 1: "; 1 case left to look at"}.get(self.boxes, f"; {self.boxes} cases left to look at")
+        return f"{found}{objective}{most}{gap}{left}"
+
+    def __str__(self) -> str:
+        """The event in one line."""
+        return f"{self.words}; {self.elapsed:.1f} s"
 
 
 @dataclass(frozen=True)
