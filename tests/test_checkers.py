@@ -11,6 +11,7 @@ import pytest
 
 import cobic
 from benchmarks.attack import SCRIPT, Attack, write_plain
+from benchmarks.attack_rules import corpus, unseen
 from cobic.certified.certificate import make_certificate
 from cobic.checker import Proof
 from cobic.cli import main
@@ -130,6 +131,14 @@ def test_few_features_are_settled():
     assert not standing.is_stuck()
 
 
+def test_where_every_feature_is_required_there_is_nothing_to_search():
+    X = [[5.0, -2.0], [7.0, 1.0], [-2.0, 5.0], [-2.0, 2.0], [2.0, -1.0], [9.0, -4.0]]
+    problem = cobic.Problem(X, [0, 1, 1, 1, 0, 0], beta=1.1, beta_rule="sign-aware", fixed_in=[0, 1])
+    result = cobic.solve(problem)
+    assert result.status == "infeasible"
+    assert both(problem, result.certificate) == [True, True]
+
+
 # Forms
 
 
@@ -179,6 +188,82 @@ def test_javascript_transforms_as_cobic_does(tmp_path, transform):
     found = by_node(tmp_path, problem, result.certificate)
     assert found.returncode == 0, found.stdout + found.stderr
     assert both(problem, result.certificate) == [True, True]
+
+
+# Each check switched off
+
+# Conditions that can be left out without any forged certificate of 30 questions being accepted, and why.
+NOT_MISSED = {
+    "what follows fails on it anyway": {
+        "math.isfinite(given)",
+        "type(c) is dict",
+        "type(c.get('problem')) is dict",
+        "type(c.get('data')) is dict",
+        "any(weights)",
+        "type(value) is int",
+        "type(token) is list",
+        "token",
+        "self.void or kind != 'empty'",
+    },
+    "the tables are those of a problem, which has looked at them": {
+        "all(self.of_class)",
+        "values.shape == (self.n, self.m)",
+        "np.isfinite(values).all()",
+    },
+    "the proof, or another rule, implies it": {
+        "most >= 0",
+        "value is None or value <= bound",
+        "not selected",
+        "sum(counts) == p['total']",
+    },
+    "only what is made for it would tell": {
+        "not self.offset or max(beta) == 1",
+        "not any(self.alpha)",
+        "self.price is None",
+        "self.box[0] == self.box[1]",
+        "low == high",
+        "len(wanted) <= 2",
+        "not left",
+        "not larger or token[0] in ('count', 'cut', 'empty')",
+        "self.void or low == high",
+    },
+}
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_check_that_is_switched_off_is_missed():
+    how_many, missed = unseen(corpus(30))
+    assert how_many >= 80
+    assert {check.words for check in missed} <= set().union(*NOT_MISSED.values())
+
+
+def node_that(tree, bound, **options):
+    """A certificate for 2 + 2 features, with nothing in its favour but a tree."""
+    X = [[5, 4, 0, 1], [6, 3, 1, 0], [0, 1, 5, 4], [1, 0, 6, 3]]
+    problem = cobic.Problem(X, ["a", "a", "b", "b"], alpha=100.0, **options)
+    good = make_certificate(problem, None, 0, [], [])
+    claim = {"multipliers": [[[0, 1], [2, 1]]], "slopes": [0], "tree": tree, "upper_bound": bound}
+    return problem, signed({**good, **claim, "objective_bound": bound})
+
+
+@pytest.mark.parametrize(
+    ("tree", "holds"),
+    [
+        ([["or more"], ["cut", 0]], True),
+        ([["or more"], ["empty"]], False),  # a node that is not void
+        ([["or more"], ["feature", 0], ["cut", 0], ["cut", 0]], False),  # features say nothing about other totals
+        ([["fix", 0], ["cut", 0], ["or more"], ["cut", 0]], False),  # the counts of three features are not settled
+        ([["selection"], ["or more"], ["cut", 0]], False),
+        ([["all"], ["or more"], ["cut", 0]], False),  # only panels
+        ([["count", 0, 1], ["cut", 0], ["fix", 0], ["cut", 0], ["or more"], ["cut", 0]], True),
+    ],
+)
+def test_what_a_token_asks_for(tree, holds, tmp_path):
+    problem, claim = node_that(tree, 2)
+    assert both(problem, claim) == [holds, holds]
+    if NODE is not None:
+        assert by_node(tmp_path, problem, claim).returncode == (0 if holds else 4)
 
 
 # The statement on the command line

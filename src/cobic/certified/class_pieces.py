@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.looks import Box, Decided, Look, Window, class_sums, largest
 from cobic.certified.newton import LevelProjection
-from cobic.certified.pieces import Mixed, Mixture, Model
-from cobic.certified.quadratic import Admissible
+from cobic.certified.relaxed import Mixture
 from cobic.matrix import Bools, Floats, Integers
 from cobic.matrix.pool import one_blas_thread
 from cobic.problem import Problem
@@ -31,6 +30,39 @@ class Nearest(Protocol):
 
     def nearest(self, multipliers: Floats) -> Floats:
         """Admissible multipliers next to some others."""
+
+
+@dataclass(frozen=True)
+class Capped:
+    """Multipliers that add up to 1 at most in each sample."""
+
+    shape: tuple[int, int]  # samples and comparisons of each
+
+    def nearest(self, multipliers: Floats) -> Floats:
+        """Admissible multipliers (n, c) next to some that are admissible up to rounding."""
+        found = np.maximum(multipliers.reshape(self.shape), 0.0)
+        admissible: Floats = found / np.maximum(found.sum(axis=1, keepdims=True), 1.0)
+        return admissible
+
+
+@dataclass(frozen=True)
+class Model:
+    """What the pieces say."""
+
+    least: float  # no multipliers have a bound below this, as far as the pieces tell: the value of a mixture of them
+
+
+@dataclass(frozen=True, eq=False)
+class Mixed:
+    """A mixture of the pieces: the fractional selection, its margins and mean counts, and their spread.
+
+    The spread is how far from their mean, on the average, the mixed counts of a class are.
+    """
+
+    mixture: Mixture
+    margins: Floats
+    mean_counts: Floats
+    spread: Floats
 
 
 @dataclass(eq=False)
@@ -50,7 +82,7 @@ class ClassPieces:
 
     def __init__(self, problem: Problem, effort: Effort = DEFAULT) -> None:
         self._problem, self._effort = problem, effort
-        self.admissible: Nearest = Admissible(problem.comparisons.other.shape, cap=1.0)
+        self.admissible: Nearest = Capped(problem.comparisons.other.shape)
         self._most = most_pieces(problem.n_samples, problem.n_features, problem.n_classes, effort)
         self._pieces: list[_Piece] = []
         self._mixture: list[tuple[_Piece, float]] = []
@@ -104,13 +136,13 @@ class ClassPieces:
         piece.count, piece.packed = int(chosen.sum()), np.packbits(chosen)
         piece.means = sums / piece.count
 
-    def model(self, _distance: float) -> Model:
+    def model(self) -> Model:
         """What is known of the pieces at hand; the search for where to look next tells more."""
         if self._least == -np.inf:
             program = self._program()
             weights = program.normal(np.array([piece.weight for piece in self._pieces]))
             self._remember(program.value(program.margins(weights), weights), weights)
-        return Model(self._least, 1.0)
+        return Model(self._least)
 
     def _program(self) -> LevelProjection:
         cls = np.array([piece.cls for piece in self._pieces])

@@ -208,7 +208,7 @@ class _Choice:
     def __init__(self, problem: Problem, weights: Floats, base: Bools | None = None) -> None:
         self._bonus = 1.0 if problem.soft else 0.0
         self._value = -float(weights.sum(axis=1) @ problem.alpha)
-        self._effect = np.inf
+        self._effects: list[float] = []
         self._counts: list[int] = []
         self.support: Bools = np.zeros(problem.n_features, dtype=np.bool_) if base is None else base.copy()
 
@@ -220,7 +220,7 @@ class _Choice:
         self._counts.append(count)
         self._value += self._bonus * count + (total + float(scores[chosen].sum())) / count
         if chosen.size:
-            self._effect = min(self._effect, float(np.abs(scores - scores[chosen].min()).mean()) / count)
+            self._effects.append(float(np.abs(scores - scores[chosen].min()).mean()) / count)
         return chosen
 
     def _best_count(self, scores: Floats, total: float, already: int, low: int, high: int) -> int:
@@ -235,7 +235,8 @@ class _Choice:
     def look(self, whole: Integers, sums: Floats, scores: Floats | None) -> Look:
         unit = 1.0 if self._bonus else max(float(whole.sum()), 1.0)
         counts = np.array(self._counts, dtype=np.int64)
-        return Look(whole, self._value / unit, counts, self.support, sums, self._effect / unit, scores)
+        effect = float(np.mean(self._effects)) / unit if self._effects else np.inf
+        return Look(whole, self._value / unit, counts, self.support, sums, effect, scores)
 
 
 def real(problem: Problem, whole: Integers) -> Floats:

@@ -80,8 +80,10 @@ class Proof(Claims):
         waiting: list[Node] = [(0, False, (self.low, self.high), [(i, IN) for i in self.required])]
         while waiting:
             mark, self.void, (low, high), decided = waiting.pop()
-            while len(self.trail) > mark:
-                self._undo(self.trail.pop())
+            for i in [self.trail.pop() for _ in range(len(self.trail) - mark)]:
+                self.n_free[self.cls[i]] += 1
+                self.n_in[self.cls[i]] -= self.status[i] == IN
+                self.status[i] = FREE
             for i, value in decided:
                 self._decide(i, value)
             least = [max(a, total - sum(high) + b) for a, b in zip(low, high, strict=True)]
@@ -109,11 +111,6 @@ class Proof(Claims):
             for mate in self.mates[i]:
                 if mate != i:
                     self._decide(mate, OUT)
-
-    def _undo(self, i: int) -> None:
-        self.n_free[self.cls[i]] += 1
-        self.n_in[self.cls[i]] -= self.status[i] == IN
-        self.status[i] = FREE
 
     def _available(self) -> list[int]:
         if not self.group:
