@@ -210,7 +210,8 @@ def _entry(row: Row) -> str:
         return f"{row['found'] or 'nothing'} to {row['bound'] or 'any'}"
     if row["ended"] == "proven":
         return f"{row['found']:.4f} proven, {row['seconds']:.1f} s"
-    return f"{row['found']:.4f} to {row['bound']:.4f} ({row['gap %']:.2f} %)"
+    gap = "" if row["gap %"] is None else f" ({row['gap %']:.2f} %)"
+    return f"{row['found']:.4f} to {row['bound']:.4f}{gap}"
 
 
 LARGE = {

@@ -579,6 +579,28 @@ def test_a_selection_that_does_not_exist_has_a_page_that_opens(browser, tmp_path
     assert browser.find("h1").text.startswith("No selection of features is consistent")
 
 
+def test_nothing_that_is_put_into_a_page_is_run(browser, page, tmp_path):
+    text = page.read_text()
+    planted = '<base href="https://example.org/"><script>window.ran = 1</script><style>body { opacity: 0.5 }</style>'
+    planted += (
+        '<img src="x" onerror="window.ran = 2"><p id="p" style="opacity: 0.5">x</p><form action="https://example.org">'
+    )
+    (tmp_path / "planted.html").write_text(
+        text.replace("<main>", f"<main>{planted}<button id=send></button></form>", 1)
+    )
+    browser.open(tmp_path / "planted.html")
+    assert browser.run("return window.ran") is None
+    assert browser.run("return document.baseURI").startswith("file:")
+    for place in ("body", "#p"):
+        assert browser.run("return getComputedStyle(document.querySelector(arguments[0])).opacity", place) == "1"
+    browser.run("document.getElementById('send').click()")
+    told = " ".join(entry["message"] for entry in browser.complaints())
+    for directive in ("script-src", "style-src", "base-uri", "form-action"):
+        assert directive in told
+    browser.open(page)
+    assert browser.complaints() == []
+
+
 # --- every page that can be written
 
 

@@ -224,6 +224,7 @@ NOT_MISSED = {
         "low == high",
         "len(wanted) <= 2",
         "not left",
+        "shape",
         "not larger or token[0] in ('count', 'cut', 'empty')",
         "self.void or low == high",
     },

@@ -1,4 +1,6 @@
+import bz2
 import gzip
+import lzma
 import resource
 import subprocess
 import sys
@@ -102,6 +104,7 @@ SHAPE = (60, 2000)
 @pytest.fixture
 def all_sizes(monkeypatch):
     monkeypatch.setattr(sizes, "SMALLEST_FILE", 0)
+    monkeypatch.setattr(sizes, "SMALLEST_PACKED", 0)
 
 
 def dense_file(folder, form):
@@ -161,6 +164,17 @@ def test_the_cells_of_a_text_are_told_from_its_beginning(tmp_path, all_sizes, fo
     path.write_bytes(gzip.compress(text.encode(), 1) if form.endswith("gz") else text.encode())
     cells = cobic.estimate_memory(path).matrix / 8
     assert cells == pytest.approx(400 * SHAPE[1], rel=0.5 if form.endswith("gz") else 0.05)
+
+
+@pytest.mark.parametrize("pack", [gzip, bz2, lzma])
+def test_how_much_a_text_shrinks_is_measured(tmp_path, all_sizes, pack):
+    """Counts of which most are zero shrink to a twentieth, and measurements to a half."""
+    rng = np.random.default_rng(0)
+    for draw in (lambda: np.where(rng.random(2000) < 0.05, rng.poisson(1.5, 2000), 0), lambda: rng.normal(size=2000)):
+        lines = [",".join(map(str, draw().tolist())) for _ in range(500)]
+        path = tmp_path / f"counts.csv.{ {gzip: 'gz', bz2: 'bz2', lzma: 'xz'}[pack] }"
+        path.write_bytes(pack.compress(("\n".join(lines) + "\n").encode()))
+        assert cobic.estimate_memory(path).matrix == pytest.approx(8 * 1_000_000, rel=0.1)
 
 
 @pytest.mark.parametrize("name", ["small.csv", "data.xlsx", "nowhere.npy", "empty.zarr"])

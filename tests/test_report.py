@@ -1,6 +1,7 @@
 """The report says what the answer is, holds everything it shows, and shows names as names."""
 
 import base64
+import hashlib
 import json
 import re
 from dataclasses import replace
@@ -177,6 +178,21 @@ def test_every_feature_dropped_from_an_optimum_breaks_a_sample(solved):
     _, problem, result = solved
     assert result.status == "optimal"
     assert (views.harm_view(problem, result).broken > 0).all()
+
+
+def test_the_policy_names_the_scripts_of_the_page_and_no_others(solved):
+    html = render(Story(*solved[1:]))
+    policy = dict(re.findall(r"([a-z-]+) ([^;\"]+)", re.search(r'Security-Policy" content="([^"]+)"', html)[1]))
+    digests = [
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    ]
+    assert policy["script-src"].split() == digests
+    assert "unsafe" not in str(policy)
+    nonce = re.search(r'<style nonce="([0-9a-f]{64})">', html)[1]
+    assert policy["style-src"] == f"'nonce-{nonce}'"
+    assert {policy[name] for name in ("default-src", "base-uri", "form-action")} == {"'none'"}
+    assert " style=" not in html.partition('<script type="application/json"')[0]
 
 
 def test_the_course_ends_with_the_answer(solved):

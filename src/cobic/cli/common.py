@@ -23,7 +23,7 @@ from cobic.answer.panel_folder import PANEL_FILES
 from cobic.answer.steps import Steps
 from cobic.answer.words import found_line, proven_line
 from cobic.checks import require, require_whole
-from cobic.cli.main import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_NOTHING_FOUND
+from cobic.cli.main import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_NOTHING_FOUND, printable
 from cobic.errors import InputError
 from cobic.io import read, read_groups, write_folder
 from cobic.io.files import prepare_folder
@@ -356,7 +356,7 @@ def live_progress(what: str, time_limit: float | None = None) -> Iterator[Callab
 def read_progress(path: Path) -> AbstractContextManager[Any]:
     """Say what is being read, how large it is, and for how long."""
     size = f", {path.stat().st_size / 1e6:.1f} MB" if path.is_file() else ""
-    return live_progress(f"reading {path.name}{size}")
+    return live_progress(f"reading {printable(path.name)}{size}")
 
 
 def tell_cut_short(count: int, what: str) -> None:

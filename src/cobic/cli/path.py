@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, trace, write, tell."""
-    if arguments.top is not None:
+    if arguments.top is not None and arguments.top > 0:
         best = common.about_the_same(arguments, "panel", "--size", str(arguments.top))
         print(f"cobic: which {arguments.top} features are best together is another question: {best}", file=sys.stderr)
     margins = {"alphas": _margins("--alphas", arguments.alphas), "betas": _margins("--betas", arguments.betas)}

@@ -57,10 +57,12 @@ def stored(path: Path) -> Stored | None:
         if path.is_dir():
             return ZARR.size(path) if ZARR.size is not None and ending in ZARR.endings else None
         form = _by_name(ending)
-        if form is None or form.size is None or not path.is_file() or path.stat().st_size < sizes.SMALLEST_FILE:
+        packed = suffix.lstrip(".") != ending
+        least = sizes.SMALLEST_PACKED if packed else sizes.SMALLEST_FILE
+        if form is None or form.size is None or not path.is_file() or path.stat().st_size < least:
             return None
-    if suffix.lstrip(".") != ending and not (suffix == ".gz" and form.size is sizes.text_size):
-        return None  # how much it unpacks to is not known
+    if packed and form.size is not sizes.text_size:
+        return None  # what it unpacks to cannot be looked into
     return form.size(path)
 
 

@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from cobic.io.source import open_bytes
+from cobic.io.source import PACKED_ENDINGS, open_bytes, unpacked_size
 
 NUMBER = 8  # bytes of a number, unless the file says that it has fewer
-SMALLEST_FILE = 8_000_000  # nothing smaller unpacks to a gigabyte, and a look inside takes time
+SMALLEST_FILE = 8_000_000  # nothing smaller takes a gigabyte, and a look inside takes time
+SMALLEST_PACKED = 500_000  # of a file that may unpack to two hundred times its size
+_PACKED_SAMPLE = 1 << 24  # characters of a packed text: as many as tell how much it shrinks, in a tenth of a second
 _SAMPLE = 1 << 20  # characters of a text: some hundred lines, or more than one where they are long
 
 # Bytes at the peak of reading, as measured: python -m benchmarks --only memory measures them anew.
 _PER_NAME = 300
 _PER_TEXT_CELL = 65  # a Python text of a few characters, and its place in a list
 _CHECKED = 1.25  # a sparse matrix while its indices are checked, of its own size
-_UNPACKING = 4  # text shrinks so much when it is packed
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,12 @@ def sparse_size(shape: Any, entries: int, item: int, index: int) -> Stored:
 
 def text_size(path: Path) -> Stored:
     """Cells of a text, which may be packed, by how many there are in its beginning."""
+    packed = path.suffix.lower() in PACKED_ENDINGS
     with open_bytes(path) as stream:
-        start = stream.read(_SAMPLE)
+        start = stream.read(_PACKED_SAMPLE if packed else _SAMPLE)
+        size = unpacked_size(path, stream, len(start)) if packed else path.stat().st_size
     body = start[start.find(b"\n") + 1 :]
     start = body if len(body) > len(start) // 4 else start  # names are longer than numbers
-    size = path.stat().st_size * (_UNPACKING if path.suffix.lower() == ".gz" else 1)
     ends = start.count(b"\n") + max(start.count(mark) for mark in (b",", b"\t", b";", b" "))
     cells = int(size * ends / max(1, len(start)))
     return Stored(None, cells, NUMBER * cells, _PER_TEXT_CELL * cells)

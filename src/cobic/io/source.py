@@ -59,6 +59,12 @@ def open_bytes(path: Path) -> IO[bytes]:
         return io.BufferedReader(_Unpacked(path))
 
 
+def unpacked_size(path: Path, stream: Any, read: int) -> int:
+    """How large a packed file is unpacked, as far as its beginning tells, of which so many bytes were read."""
+    taken = stream.raw.packed_bytes
+    return int(path.stat().st_size * read / max(1, taken))
+
+
 class _Unpacked(io.RawIOBase):
     """The unpacked bytes of a file, counted."""
 
@@ -74,6 +80,11 @@ class _Unpacked(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
+
+    @property
+    def packed_bytes(self) -> int:
+        """How much of the file was read."""
+        return self._file.tell()
 
     def readinto(self, buffer: Any) -> int:
         with readable(self._path, self._name):

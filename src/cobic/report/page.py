@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from importlib.resources import files
 from pathlib import Path
@@ -29,14 +31,16 @@ def render(story: Story | PanelStory) -> str:
     template = "panel.html" if isinstance(story, PanelStory) else "selection.html"
     words, data = panel_contents(story) if isinstance(story, PanelStory) else contents(story)
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_static))
+    own = "".join(_static(f"{name}.js") for name in ("table", "heatmap", "strips", "page"))
+    known, scripts = script_json(data), (_static("styles.js"), figures.library(), own)
     page = environment.get_template(template).render(
         **words,
         story=story,
         css=Markup(_static("page.css")),
-        table_js=Markup(_static("table.js")),
-        page_js=Markup("".join(_static(f"{name}.js") for name in ("heatmap", "strips", "page"))),
-        library=Markup(figures.library()),
-        data=Markup(script_json(data)),
+        scripts=list(map(Markup, scripts)),
+        digests=Markup(" ".join(map(_digest, scripts))),
+        nonce=hashlib.sha256(known.encode("utf-8", "replace")).hexdigest(),  # whoever puts a name in cannot know it
+        data=Markup(known),
     )
     return page.encode("utf-8", "replace").decode()  # half a surrogate pair in a name could not be written
 
@@ -99,6 +103,11 @@ def script_json(document: Any) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def _digest(script: str) -> str:
+    """A script as the policy of the page names it: no other one is run."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def _static(name: str) -> str:

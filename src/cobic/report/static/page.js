@@ -6,6 +6,8 @@
   const unpack = (text, Kind) => new Kind(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer);
   const short = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(4))) : "");
 
+  for (const bar of document.querySelectorAll("[data-share]")) bar.style.width = `${bar.dataset.share}%`;
+
   const save = (blob, name) => {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);
