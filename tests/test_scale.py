@@ -209,7 +209,7 @@ def many_classes(request):
 
 
 def test_many_classes_end_with_a_selection_and_a_bound(many_classes):
-    result = cobic.solve(many_classes, max_programs=100)
+    result = cobic.solve(many_classes, max_programs=60)
     assert many_classes.is_consistent(result.support)
     assert result.n_selected >= 0.85 * many_classes.n_features
     assert result.upper_bound < many_classes.n_features
@@ -217,7 +217,7 @@ def test_many_classes_end_with_a_selection_and_a_bound(many_classes):
 
 
 def test_branching_over_counts_has_an_end(many_classes):
-    result = cobic.solve(many_classes, max_programs=300, effort=Effort(many_nodes=10, few_nodes=5))
+    result = cobic.solve(many_classes, max_programs=60, effort=Effort(many_nodes=10, few_nodes=5))
     assert result.n_selected > 0
     assert cobic.verify(many_classes, result.certificate).ok
 
