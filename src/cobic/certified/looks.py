@@ -120,7 +120,7 @@ class Window:
         for members in free:
             scores, chosen = seen.scores[members], seen.support[members]
             wanted = min(members.size, max(1, int(share * members.size)))
-            threshold = scores[chosen].min() if chosen.any() else scores.max()
+            threshold = scores[chosen].min() if chosen.any() else scores.max(initial=0.0)
             found.append(members[largest(-np.abs(scores - threshold), wanted)])
         return found
 
@@ -162,11 +162,6 @@ class Window:
         else:
             self._sums[:, cls] = chosen.astype(np.float64) @ columns
         self._chosen[cls] = chosen
-
-    def sums_of(self, cls: int, places: Integers) -> Floats:
-        """Sums (n,) of each sample over some of its features of a class."""
-        sums: Floats = self._columns[cls][places].sum(axis=0)
-        return sums
 
     def scores(self, whole: Integers) -> list[Floats]:
         """Scores of its features, class by class."""
