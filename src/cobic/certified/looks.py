@@ -120,7 +120,7 @@ class Window:
         for members in free:
             scores, chosen = seen.scores[members], seen.support[members]
             wanted = min(members.size, max(1, int(share * members.size)))
-            threshold = scores[chosen].min() if chosen.any() else scores.max()
+            threshold = scores[chosen].min() if chosen.any() else scores.max(initial=0.0)
             found.append(members[largest(-np.abs(scores - threshold), wanted)])
         return found
 
