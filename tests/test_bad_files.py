@@ -146,7 +146,7 @@ def test_lines_without_end_are_refused(tmp_path):
 @pytest.mark.disk
 def test_an_endless_line_is_refused(tmp_path):
     with gzip.open(tmp_path / "line.csv.gz", "wb", compresslevel=1) as stream:
-        for _ in range(12):
+        for _ in range(7):
             stream.write(b"1," * 5_000_000)
     assert_bounded(tmp_path / "line.csv.gz", "line 1 has more than 67108864 characters")
 
@@ -155,7 +155,7 @@ def test_an_endless_line_is_refused(tmp_path):
 def test_zip_bombs_inside_excel_and_numpy_are_refused(tmp_path):
     sheet = b"<worksheet><sheetData>" + b" " * 300_000_000
     (tmp_path / "bomb.xlsx").write_bytes(zipped({"xl/workbook.xml": b"<x/>", "xl/worksheets/sheet1.xml": sheet}))
-    assert_bounded(tmp_path / "bomb.xlsx", "more than 200 times its size")
+    assert_bounded(tmp_path / "bomb.xlsx", "more than 50 times its size")
     header = b"\x93NUMPY\x01\x00\x76\x00" + b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000), }"
     (tmp_path / "bomb.npy").write_bytes(header.ljust(128) + b"\x00" * 64)
     assert_bounded(tmp_path / "bomb.npy", "more than fits into memory")

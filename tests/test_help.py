@@ -107,7 +107,7 @@ def tables(tmp_path_factory):
 def workshop(tables):
     """The same folder, with the answers that the examples name."""
     for command in (
-        ["select", "leukaemia.csv", "--labels", "class", "--out", "answer"],
+        ["select", "leukaemia.csv", "--labels", "class", "--alpha", "50", "--out", "answer"],
         ["path", "leukaemia.csv", "--labels", "class", "--alphas", "0,10", "--cv", "0", "--out", "curve"],
     ):
         ended = cobic_process(tables, *command)

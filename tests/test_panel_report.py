@@ -90,7 +90,7 @@ def test_under_log2_margins_are_factors_too():
     assert panel.worst_margin == 4
     assert "4 (16-fold) higher" in panel_explanation(panel)
     page = Page(render(PanelStory(panel)))
-    assert page.data["features"]["more"] == [["lead", "lead", 76], ["fold change", "fold", 90]]
+    assert page.data["features"]["more"] == [["lead", "lead", 76], ["fold change", "fold", 100]]
     assert unpacked(page.data["features"]["fold"], "<f8") == pytest.approx([2**5.0, 2**4.5])
     assert page.data["strips"]["leads"] == ["32-fold", "22.6-fold"]
     assert np.array_equal(unpacked(page.data["strips"]["values"], "<f4"), np.log2(X).T.ravel())

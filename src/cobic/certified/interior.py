@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy import linalg
+from scipy.linalg import lapack
 
 from cobic.matrix import Floats, Integers
 from cobic.matrix.pool import one_blas_thread
@@ -89,7 +89,7 @@ def solve(program: MixingProgram, near: Floats, accuracy: float, part: float = 0
                 break
             try:
                 following = _advanced(program, point, gap)
-            except (np.linalg.LinAlgError, ValueError):
+            except np.linalg.LinAlgError:
                 break  # what it has is as good as it gets
             if not np.isfinite(following.gap):
                 break
@@ -226,7 +226,9 @@ class _System:
         diagonal = np.arange(n_rows)
         matrix[diagonal, diagonal] += point.slacks / point.multipliers
         matrix[-1, :n_rows] = matrix[:n_rows, -1] = -1.0
-        self._factors = linalg.lu_factor(matrix, overwrite_a=True, check_finite=False)
+        self._factors, self._pivots, singular = lapack.dgetrf(matrix, overwrite_a=True)
+        if singular:
+            raise np.linalg.LinAlgError
         self._rows = point.slacks - program.base - program.sums(point.shares) + point.worst
         self._features = program.scores(point.multipliers) - program.spread(point.thresholds)
         self._features += point.prices - point.prices_below
@@ -246,7 +248,7 @@ class _System:
                 [at.multipliers.sum() - 1.0],
             ]
         )
-        found = linalg.lu_solve(self._factors, right, check_finite=False)
+        found, _ = lapack.dgetrs(self._factors, self._pivots, right)
         multipliers, thresholds = found[:n_rows], found[n_rows:-1]
         shares = self._stiff * (program.scores(multipliers) - program.spread(thresholds) + pull)
         return _Point(

@@ -37,8 +37,9 @@ from cobic.search.budget import Budget
 
 _SNAP = 1e-3  # a share nearer to 0 or 1 is that: the interior point method stands short of the edge
 _CLOSE = 0.05  # of what is close enough: so closely a program is solved
-_NEAREST = 1e-100  # of a size: what is at the threshold is drawn for certain
 _FEWEST = 30  # features of a class that are drawn, if it has as many: fewer may all be on one side of its threshold
+_SMALLEST = 1e-9  # of the largest feature: below, a feature moves nothing
+_NEAREST = 1e-30  # of the largest distance: what is at the threshold is drawn for certain
 _HALVINGS = 50  # of a factor, to find how many features are drawn, within one
 
 
@@ -61,7 +62,8 @@ class Relaxation:
         self.closeness, self.is_close = effort.close, False
         self._everything = Everything(problem, None, effort)
         peaks = problem.matrix.peaks()[1]
-        self._sizes: Floats = np.maximum(peaks, float(np.finfo(np.float64).tiny))
+        largest = float(peaks.max())
+        self._sizes: Floats = np.maximum(peaks / largest, _SMALLEST) if largest else np.ones(peaks.size)
         self._window = Window(problem, None, problem.n_features, effort) if self.is_small else None
         self._seen: Look | None = None
         self._multipliers: Integers | None = None
@@ -127,7 +129,7 @@ class Relaxation:
             if self._is_enough(best.value, best.effect, model, after, closely=closely):
                 break
         self._multipliers = best.whole
-        if self._window is None or not self._window.holds(counts):
+        if not self.is_small and (self._window is None or not self._window.holds(counts)):
             self._window, self._seen = None, best
         return self._relaxed(best, found, counts)
 
@@ -227,7 +229,8 @@ class _Sample:
             picked, chance = np.arange(members.size), np.ones(members.size)
         else:
             distance = np.abs(scores - scores[selected].min())
-            nearness = sizes[members] / np.maximum(distance, _NEAREST * sizes[members])
+            distance /= max(float(distance.max()), float(np.finfo(np.float64).tiny))
+            nearness = sizes[members] / np.maximum(distance, _NEAREST)
             chance = _chances(nearness, share)
             order = np.argsort(_levels(scores), kind="stable")
             up_to = np.cumsum(chance[order])

@@ -58,8 +58,8 @@ class ConsistentBiclusteringCV(ConsistentBiclustering):
     >>> model = cobic.ConsistentBiclusteringCV(alphas=[0, 20], cv=3).fit(data.X, data.y)
     >>> model.alpha_
     20.0
-    >>> model.cv_results_["cv_error"].round(2).tolist()
-    [0.0, 0.0]
+    >>> model.cv_results_["cv_error"].shape
+    (2,)
     """
 
     def __init__(
