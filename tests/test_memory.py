@@ -4,6 +4,7 @@ import lzma
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import anndata
@@ -127,8 +128,25 @@ def test_the_size_of_a_dense_file_is_known_before_it_is_read(tmp_path, all_sizes
     assert estimate.shape == SHAPE
     cells = SHAPE[0] * SHAPE[1]
     assert estimate.matrix == (8 if form == "parquet" else 4) * cells
-    assert estimate.reading == (24 * cells + 12_000 * SHAPE[1] if form == "parquet" else 4 * cells + 300 * sum(SHAPE))
+    chunks = 2 * 4 * cells if form.endswith("zarr") else 0  # few enough to be read side by side, as stored and unpacked
+    plain = 4 * cells + chunks + 300 * sum(SHAPE)
+    assert estimate.reading == (24 * cells + 12_000 * SHAPE[1] if form == "parquet" else plain)
     assert estimate.needed >= estimate.reading
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize(("chunks", "unpacked"), [((60, 2000), 120_000), ((80, 4000), 320_000), ((6, 100), 6000)])
+def test_the_chunks_of_a_store_take_room_beside_the_matrix(tmp_path, all_sizes, version, chunks, unpacked):
+    path = tmp_path / "data.zarr"
+    zarr.create_array(str(path), data=np.ones(SHAPE, dtype="f4"), chunks=chunks, zarr_format=version)
+    estimate = cobic.estimate_memory(path)
+    assert estimate.matrix == 4 * 120_000
+    assert estimate.reading == 4 * 120_000 + 2 * 4 * unpacked + 300 * sum(SHAPE)
+    on_disk, without = (
+        memory._of_file(found, 2, on_disk=True).needed
+        for found in (memory.stored(path), replace(memory.stored(path), unpacking=0))
+    )
+    assert on_disk - without == 2 * 4 * unpacked
 
 
 @pytest.mark.parametrize(("kind", "held", "copied"), [("<f4", 4, 0), (">f4", 4, 4), ("<i8", 8, 8), ("u1", 1, 0)])

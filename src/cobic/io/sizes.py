@@ -29,6 +29,7 @@ class Stored:
     matrix: int  # bytes of it in memory
     reading: int  # and at the peak of reading it
     sparse: bool = False
+    unpacking: int = 0  # bytes of chunks while some of it is read, in memory or not
 
 
 def held_as(kind: np.dtype[Any]) -> np.dtype[Any]:

@@ -1,8 +1,10 @@
 """Zarr stores: what anndata has written, or an array with what is known about its rows and columns."""
 
 import json
+import math
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from cobic.matrix import StoredArray
 
 _NOTHING = np.dtype("V0")
 _MARKS = ("zarr.json", ".zgroup", ".zarray")
+_CHUNKS_AT_ONCE = 10  # which the library reads side by side: its setting async.concurrency
 
 
 def is_zarr(path: Path) -> bool:
@@ -102,10 +105,10 @@ def _zarr_size(path: Path) -> Stored | None:
     try:
         whole = _shape_and_kind(X)
         if whole is not None:
-            return dense_size(*whole)
+            return _with_chunks(dense_size(*whole), X)
         (shape, kind), (_, index) = (_shape_and_kind(X / part) or ((0,), _NOTHING) for part in ("data", "indices"))
         about = _document(X / "zarr.json").get("attributes") or _document(X / ".zattrs")
-        return sparse_size(about["shape"], int(shape[0]), kind.itemsize, index.itemsize)
+        return _with_chunks(sparse_size(about["shape"], int(shape[0]), kind.itemsize, index.itemsize), X / "data")
     except (KeyError, TypeError, ValueError):  # the reader says what is wrong with it
         return None
 
@@ -116,6 +119,19 @@ def _shape_and_kind(folder: Path) -> tuple[Any, np.dtype[Any]] | None:
         if kind in document:
             return document["shape"], np.dtype(document[kind])
     return None
+
+
+def _with_chunks(size: Stored | None, folder: Path) -> Stored | None:
+    """The same with the chunks that are in memory while an array is read: as they are stored, and unpacked."""
+    found = _shape_and_kind(folder)
+    if size is None or found is None:
+        return size
+    shape, kind = found
+    old, new = _document(folder / ".zarray"), _document(folder / "zarr.json")
+    chunk = old["chunks"] if old else new["chunk_grid"]["configuration"]["chunk_shape"]
+    cells = min(math.prod(shape), _CHUNKS_AT_ONCE * math.prod(chunk))
+    unpacking = 2 * kind.itemsize * max(cells, math.prod(chunk))
+    return replace(size, reading=size.reading + unpacking, unpacking=unpacking)
 
 
 def _document(path: Path) -> Any:

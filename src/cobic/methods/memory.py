@@ -261,8 +261,8 @@ def _of_file(
 ) -> MemoryEstimate:
     # Where it is not known which side the features are on: as if there were a hundred samples.
     shape = found.shape or (min(found.cells, 100), max(1, found.cells // 100))
-    held = 0 if on_disk and solving else copies * found.matrix
-    peak = held + _solving(*shape, n_classes, found.matrix) if solving else 0
+    held, chunks = (0, found.unpacking) if on_disk and solving else (copies * found.matrix, 0)
+    peak = held + chunks + _solving(*shape, n_classes, found.matrix) if solving else 0
     return MemoryEstimate(found.shape, held, 0 if on_disk else found.reading, peak, available())
 
 
