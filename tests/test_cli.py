@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -417,7 +418,9 @@ def test_ctrl_c_in_a_path_writes_the_curve_so_far_and_exits_130(monkeypatch, tab
     out = tmp_path / "curve"
     arguments = ["path", str(table), "--labels", "class", "--alphas", "0,10,30", "--out", str(out)]
     assert main([*arguments, "-O", "max_programs=30"]) == 130
-    assert "interrupted" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "interrupted" in told
+    assert "found nothing in their time" not in told
     assert list(pd.read_csv(out / "path.csv")["alpha"]) == [0.0, 10.0]
     assert json.loads((out / "path.json").read_text())["stopped_by"] == "interrupt"
     assert len(pd.read_csv(out / "ranking.csv")) == 150
@@ -427,8 +430,9 @@ def test_ctrl_c_before_there_is_anything_is_one_line(monkeypatch, table, capsys)
     def interrupted(*_args, **_kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cobic.cli.common.read_data", interrupted)
-    assert fails(capsys, 130, "select", table, "--labels", "class") == "cobic: interrupted\n"
+    for module, begun in ("cobic.cli.common", "read_data"), ("cobic.cli.main", "import_module"):  # reading, loading
+        monkeypatch.setattr(import_module(module), begun, interrupted)
+        assert fails(capsys, 130, "select", table, "--labels", "class") == "cobic: interrupted\n"
 
 
 def test_a_closed_pipe_ends_quietly(table):

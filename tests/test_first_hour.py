@@ -179,7 +179,7 @@ def test_a_part_is_held_out(table, data, tmp_path, capsys):
     assert "--test 0 holds no sample" in err
 
 
-def test_a_margin_is_a_share_of_the_largest_or_cross_validated(data, table, capsys):
+def test_a_margin_is_a_share_of_the_largest_or_cross_validated(data, table, tmp_path, capsys):
     largest = cobic.path(data.X, data.y, cv=None, n_margins=2, method_options={"max_programs": 30}).largest.found
     some = cobic.ConsistentBiclustering(alpha="30%", method_options={"max_programs": 30}).fit(data.X, data.y)
     assert some.alpha_ == pytest.approx(0.3 * largest, rel=0.05)
@@ -188,9 +188,12 @@ def test_a_margin_is_a_share_of_the_largest_or_cross_validated(data, table, caps
     assert whole.alpha_ > 3 * some.alpha_
     assert whole.result_.consistent
     assert (whole.margins_ > 0).all()
-    code, out, _ = out_of(capsys, "select", table, "--labels", "class", "--alpha", "30%", "-O", "max_programs=30")
+    asked = ["--alpha", "30%", "-O", "max_programs=30", "--out", tmp_path / "answer"]
+    code, out, _ = out_of(capsys, "select", table, "--labels", "class", *asked)
     assert code == 0
     assert re.search(r"^alpha = [\d.]+ is 30% of [\d.]+, the largest", out, re.MULTILINE)
+    code, out, _ = out_of(capsys, "verify", tmp_path / "answer" / "certificate.json", table, "--labels", "class")
+    assert code == 0, out
 
 
 def test_the_cross_validated_margin_is_that_of_the_path(data):

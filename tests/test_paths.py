@@ -189,6 +189,11 @@ def test_mistakes_are_named(data, choices, words):
         cobic.path(data.X, data.y, **choices)
 
 
+def test_a_class_of_one_sample_is_not_cross_validated():
+    with pytest.raises(cobic.InputError, match=r"class b has one sample.*cv=None, --cv 0"):
+        cobic.path([[1.0, 2.0], [2.0, 1.0], [3.0, 5.0]], ["a", "a", "b"], alphas=[0.0])
+
+
 def test_a_problem_in_place_of_the_data(data):
     choices = {"fixed_out": [0], "groups": [index // 2 for index in range(150)], "feature_names": data.feature_names}
     how = {"alphas": ALPHAS[:2], "cv": 3, "method_options": LIMITED}

@@ -229,6 +229,34 @@ def test_where_the_counts_leave_no_choice_it_is_the_margin_of_the_only_selection
     assert found.model == pytest.approx(wanted, rel=1e-4)
 
 
+@pytest.fixture(scope="module")
+def uneven():
+    """Two classes, one with five of 5000 features."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 5000)), np.tile(["a", "b"], 20)
+    leads = X[y == "b"].mean(axis=0) - X[y == "a"].mean(axis=0)
+    X *= np.where((leads > 0) == (np.arange(5000) < 5), 1.0, -1.0)
+    return cobic.Problem(X, y, 0.3)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_of_a_class_with_few_features_enough_are_drawn(uneven, n):
+    counts, budget = np.array([1200, n]), no_limit(uneven)
+    found = relaxation(uneven, budget, gathered_cells=40_000, **SMALL_SAMPLES).at(counts, closely=True)
+    wanted = relaxation_by_linprog(uneven, counts)
+    assert found.value == pytest.approx(wanted, rel=2e-2)
+    assert found.model == pytest.approx(wanted, rel=2e-2)
+    assert budget.lps <= 12
+
+
+def test_dives_have_a_window_where_all_features_of_a_class_are_required(uneven):
+    fixed_in = np.flatnonzero(uneven.feature_classes == 1).tolist()
+    problem = cobic.Problem(uneven.raw, np.tile(["a", "b"], 20), 0.3, fixed_in=fixed_in)
+    engine = relaxation(problem, **SMALL_SAMPLES)
+    engine.at(np.array([1200, 5]))
+    assert engine.window.by_class[1].size == 0
+
+
 def test_a_rounded_mixture_has_the_counts_and_keeps_what_is_whole(large):
     rng = np.random.default_rng(0)
     counts = large.feature_class_sizes - 25

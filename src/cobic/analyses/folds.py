@@ -19,9 +19,10 @@ def splits_of(problem: Problem, cv: Any, seed: int) -> list[Split]:
         return []
     if is_whole(cv):
         smallest, name = int(problem.class_sizes.min()), problem.classes[int(problem.class_sizes.argmin())]
+        require(cv >= 2, f"cv is {cv}: give cv of at least 2, or do without (cv=None, --cv 0)")
+        alone = f"class {name} has one sample, which cannot be held out and learned from: do without cross-validation"
+        require(smallest >= 2, f"{alone} (cv=None, --cv 0)")
         folds = min(int(cv), smallest)
-        message = f"cv is {cv} and class {name} has {smallest} sample(s): give cv of at least 2, or cv=None"
-        require(folds >= 2, message)
         cv = StratifiedKFold(folds, shuffle=True, random_state=seed % 2**32)  # it knows no larger seeds
     message = f"cv is {cv!r}: give a number of folds, a splitter of scikit-learn, or None"
     require(hasattr(cv, "get_n_splits"), message)

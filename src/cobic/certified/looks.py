@@ -163,11 +163,6 @@ class Window:
             self._sums[:, cls] = chosen.astype(np.float64) @ columns
         self._chosen[cls] = chosen
 
-    def sums_of(self, cls: int, places: Integers) -> Floats:
-        """Sums (n,) of each sample over some of its features of a class."""
-        sums: Floats = self._columns[cls][places].sum(axis=0)
-        return sums
-
     def scores(self, whole: Integers) -> list[Floats]:
         """Scores of its features, class by class."""
         pull = self._problem.comparisons.pull(real(self._problem, whole))

@@ -37,6 +37,7 @@ from cobic.search.budget import Budget
 
 _SNAP = 1e-3  # a share nearer to 0 or 1 is that: the interior point method stands short of the edge
 _CLOSE = 0.05  # of what is close enough: so closely a program is solved
+_FEWEST = 30  # features of a class that are drawn, if it has as many: fewer may all be on one side of its threshold
 _SMALLEST = 1e-9  # of the largest feature: below, a feature moves nothing
 _NEAREST = 1e-30  # of the largest distance: what is at the threshold is drawn for certain
 _HALVINGS = 50  # of a factor, to find how many features are drawn, within one
@@ -224,7 +225,7 @@ class _Sample:
     def _draw(self, members: Integers, sizes: Floats, size: int) -> _Drawn:
         """Features are drawn by how near they are, at equal distances in the order of their scores."""
         assert self._look.scores is not None
-        share = size * members.size / max(self._problem.n_selectable, 1)
+        share = max(size * members.size / max(self._problem.n_selectable, 1), _FEWEST)
         scores, selected = self._look.scores[members], self._look.support[members]
         if members.size <= share or not members.size:
             picked, chance = np.arange(members.size), np.ones(members.size)
@@ -236,6 +237,8 @@ class _Sample:
             order = np.argsort(_levels(scores), kind="stable")
             up_to = np.cumsum(chance[order])
             picked = order[np.floor(up_to + 0.5) > np.floor(up_to - chance[order] + 0.5)]
+        if selected[picked].all() or not selected[picked].any():
+            picked = picked[:0]  # none can come for another
         picked = picked[np.argsort(scores[picked], kind="stable")]
         return _Drawn(members[picked], 1.0 / chance[picked], selected[picked])
 

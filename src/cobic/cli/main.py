@@ -85,8 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     asked = next((word for word in words if not word.startswith("-")), "")
-    arguments = build_parser(asked).parse_args(words, argparse.Namespace(words=words))
     try:
+        arguments = build_parser(asked).parse_args(words, argparse.Namespace(words=words))
         return arguments.run(arguments) or 0
     except InputError as error:
         message, code = str(error), EXIT_DOES_NOT_CHECK if isinstance(error, ModelError) else EXIT_INPUT

@@ -86,15 +86,14 @@ def _tell(arguments: argparse.Namespace, curve: Curve) -> None:
             f"Largest {curve.kind} of any selection: {curve.largest.found:.4g} found, "
             f"{curve.largest.bound:.4g} at most."
         )
-        _tell_of_the_end(curve)
+        if curve.stopped_by is None:
+            _tell_of_the_end(curve)
     common.tell_cut_short(curve.cut_short, "fits")
     print(f"{'Choose' if curve.chosen is not None else 'No choice'}: {curve.reason}.")
     _tell_of_panels(arguments, curve)
     if arguments.top is not None:
         common.print_table(curve.top(arguments.top))
         _tell_of_ties(curve, arguments.top)
-        print("Each of these survives with many others; the best together, with a proof, are a panel:")
-        print(f"  {common.about_the_same(arguments, 'panel', '--size', str(arguments.top))}")
 
 
 def _tell_of_the_end(curve: Curve) -> None:

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = {**common.solve_options(arguments), **_side_by_side(arguments)}
     watch = Stopwatch()
     data = common.read_data(asked, transformed=arguments.transform is not None)
-    problem, words = _problem(arguments, data, options)
+    problem, words, known = _problem(arguments, data, options)
     watch.lap("read")
     with common.output_folder(arguments.out, overwrite=arguments.force):
         if arguments.report is not None:
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(common.read_line(data, problem))
             print(end=words)
         with cluster(arguments.cluster), common.live_progress("selecting", options["time_limit"]) as on_progress:
-            result = solve(problem, on_progress=on_progress, **options)
+            result = solve(problem, on_progress=on_progress, **options, **known)
         watch.lap("solve")
         with common.finishing():
             story = Story(problem, result, data.source, options, watch.seconds)
@@ -64,11 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
     return common.exit_code(result)
 
 
-def _problem(arguments: argparse.Namespace, data: Dataset, options: dict[str, Any]) -> tuple[Problem, str]:
-    """The problem, and where its margin is asked for in words, how it was come by; the time for that is counted."""
+def _problem(
+    arguments: argparse.Namespace, data: Dataset, options: dict[str, Any]
+) -> tuple[Problem, str, dict[str, Any]]:
+    """The problem; where its margin is asked for in words, how it was come by, in time that counts, and the start."""
     rules = common.rules(arguments, data)
     if not isinstance(arguments.alpha, str):
-        return data.problem(arguments.alpha, arguments.beta, **rules), ""
+        return data.problem(arguments.alpha, arguments.beta, **rules), "", {}
     from cobic.analyses.margin import TimeLeft, choose_alpha, is_in_words  # scikit-learn, which nothing else here needs
 
     is_in_words(arguments.alpha)
@@ -76,9 +78,8 @@ def _problem(arguments: argparse.Namespace, data: Dataset, options: dict[str, An
     with common.live_progress("looking for the margin"):
         chosen = choose_alpha(problem, arguments.alpha, time_left, options["seed"])
     options["time_limit"] = time_left.seconds
-    if arguments.method == DEFAULT_METHOD:
-        options["start"] = list(chosen.known)
-    return problem.with_margins(chosen.alpha, problem.beta), f"{chosen.words}.\n"
+    known = {"start": list(chosen.known)} if arguments.method == DEFAULT_METHOD else {}
+    return problem.with_margins(chosen.alpha, problem.beta), f"{chosen.words}.\n", known
 
 
 def _what_to_try(arguments: argparse.Namespace, problem: Problem, result: Result) -> str:
