@@ -99,3 +99,12 @@ def test_a_path_that_cannot_be_used_is_one_line(place, tmp_path, name, what):
     lines = [line for line in told.splitlines() if not line.startswith("cobic: about ")]
     assert len(lines) == 1, told
     assert str(path)[:200] in told
+
+
+def test_a_page_for_which_there_is_no_place_is_refused_before_the_work(place, tmp_path, monkeypatch):
+    monkeypatch.delattr("cobic.cli.select.solve")
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    code = run(["select", place / "d.csv", *AS_DATA, "--report", locked / "page.html"], tmp_path / "told")
+    assert code == 2
+    assert (tmp_path / "told").read_text() == f"cobic: cannot write {locked / 'page.html'}: Permission denied\n"

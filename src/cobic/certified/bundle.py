@@ -22,7 +22,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cobic.certified.bounds import PRECISION, Cut
-from cobic.certified.class_pieces import ClassPieces, Model
+from cobic.certified.class_pieces import ClassPieces
 from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.looks import Box, Decided, Everything, Look, Window
 from cobic.certified.relaxed import Relaxed, whole_numbers
@@ -98,7 +98,7 @@ class Bundle:
             self._window = Window(self.problem, seen, self._window_size, self.effort)
             before = run.best.value
             seen = run.look_at_everything(everything, run.descend_through(self._window))
-            if run.best.value > before - self.effort.window_progress * (before - run.model.least):
+            if run.best.value > before - self.effort.window_progress * (before - run.model):
                 seen = run.descend(everything, None, self.effort.looks_at_everything)
 
     def _start(self) -> Floats:
@@ -123,14 +123,14 @@ class Bundle:
         """Make the pieces of another box pieces of this one, before its first look is added."""
         self.pieces.refit(box, look, self._window, decided)
 
-    def relaxed(self, best: Look, model: Model, low: Integers, high: Integers) -> Relaxed:
+    def relaxed(self, best: Look, model: float, low: Integers, high: Integers) -> Relaxed:
         """What the best look and the model say."""
         mixed = self.pieces.mixed()
         rounded = np.clip(np.round(mixed.mean_counts), low, high).astype(np.int64)
         cut = Cut(self.problem, best.whole, rounded, best.scores)
         excluded = not self.problem.soft and bool(cut.excludes(cut.values(rounded[None, :]))[0])
         of_mixture = (mixed.margins, mixed.mean_counts, mixed.spread)
-        return Relaxed(cut, best.value, model.least, *of_mixture, rounded, excluded, mixed.mixture)
+        return Relaxed(cut, best.value, model, *of_mixture, rounded, excluded, mixed.mixture)
 
 
 class _Descent:
@@ -140,7 +140,7 @@ class _Descent:
         self._bundle, self._budget, self._box = bundle, bundle.budget, box
         self._enough, self._decided = enough, decided
         self._best: Look | None = None
-        self._model: Model | None = None
+        self._model: float | None = None
         self.at: Floats = np.zeros(0)
 
     @property
@@ -149,7 +149,7 @@ class _Descent:
         return self._best
 
     @property
-    def model(self) -> Model:
+    def model(self) -> float:
         assert self._model is not None
         return self._model
 
@@ -173,8 +173,8 @@ class _Descent:
     def is_enough(self, best: Look | None = None) -> bool:
         """Whether what is known is close enough."""
         best = best or self.best
-        distance = best.value - self.model.least
-        return self._enough(best.value, self.model.least, best.effect) or distance <= _FINEST
+        distance = best.value - self.model
+        return self._enough(best.value, self.model, best.effect) or distance <= _FINEST
 
     def _next_point(self, best: Look, at: Floats) -> Floats:
         return self._bundle.pieces.next_point(self.model, best.value, at, self._bundle.floor)

@@ -45,13 +45,6 @@ class Capped:
         return admissible
 
 
-@dataclass(frozen=True)
-class Model:
-    """What the pieces say."""
-
-    least: float  # no multipliers have a bound below this, as far as the pieces tell: the value of a mixture of them
-
-
 @dataclass(frozen=True, eq=False)
 class Mixed:
     """A mixture of the pieces: the fractional selection, its margins and mean counts, and their spread.
@@ -136,13 +129,13 @@ class ClassPieces:
         piece.count, piece.packed = int(chosen.sum()), np.packbits(chosen)
         piece.means = sums / piece.count
 
-    def model(self) -> Model:
-        """What is known of the pieces at hand; the search for where to look next tells more."""
+    def model(self) -> float:
+        """The least bound that any multipliers have, as far as is known; the search for the next look tells more."""
         if self._least == -np.inf:
             program = self._program()
             weights = program.normal(np.array([piece.weight for piece in self._pieces]))
             self._remember(program.value(program.margins(weights), weights), weights)
-        return Model(self._least)
+        return self._least
 
     def _program(self) -> LevelProjection:
         cls = np.array([piece.cls for piece in self._pieces])
@@ -156,12 +149,12 @@ class ClassPieces:
             mixed = zip(self._pieces, weights.tolist(), strict=True)
             self._mixture = [(piece, weight) for piece, weight in mixed if weight > 0]
 
-    def next_point(self, model: Model, best: float, at: Floats, floor: float) -> Floats:
+    def next_point(self, model: float, best: float, at: Floats, floor: float) -> Floats:
         """Where to look next: near the best multipliers so far, where the model is well below them."""
         # The model may be trusted further where it was nearly right.
         effort = self._effort
         self._aim = max(self._aim / 2, effort.lowest_level) if best <= self._expected else effort.level
-        program, least = self._program(), max(model.least, floor)
+        program, least = self._program(), max(model, floor)
         weights = program.normal(np.array([piece.weight for piece in self._pieces]))
         with one_blas_thread():  # the matrices are small: threads would wait for each other
             program.run(at, best, least, self._aim, weights, self._total)

@@ -114,6 +114,7 @@ class Effort:
     around: int = 60  # features on each side of a threshold at first
     incoming: int = 120  # features on the wrong side that come in at a time
     programs_at_counts: int = 12  # until no feature is on the wrong side
+    program_cells: int = 1 << 21  # up to here a dozen programs take less time than samples do
     program_rows: int = 1500  # comparisons: with more the simplex method is slow
 
     # Relaxations: when they are close enough.

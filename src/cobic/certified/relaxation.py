@@ -113,7 +113,9 @@ class Relaxation:
         after, effort = 0, self.effort
         for _ in range(effort.samples):
             sample = _Sample(self, best, counts, size)
-            accuracy = _CLOSE * self._close_enough(best.value, best.effect)
+            accuracy = _CLOSE * max(
+                self._close_enough(best.value, best.effect), 0.0 if found is None else best.value - found.worst
+            )
             part = 0.0 if closely else effort.sample_part
             whole, mixture = sample.solve(accuracy, part, None if found is None else found.margins)
             if mixture is not None and (found is None or mixture.worst > found.worst):

@@ -26,7 +26,7 @@ from cobic.checks import require, require_whole
 from cobic.cli.main import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_NOTHING_FOUND, printable
 from cobic.errors import InputError
 from cobic.io import read, read_groups, write_folder
-from cobic.io.files import prepare_folder
+from cobic.io.files import naming, prepare_folder, try_out
 from cobic.io.raw import Reading
 from cobic.matrix import TRANSFORMS
 from cobic.methods import DEFAULT_METHOD, METHODS, find_method
@@ -168,6 +168,8 @@ def require_place(file: Path, *, overwrite: bool, folders: bool = False) -> None
     elif not file.parent.is_dir():
         message = f"cannot write {file}: there is no folder {file.parent}"
     else:
+        with naming(file):
+            try_out(file.parent)
         return
     raise InputError(message)
 

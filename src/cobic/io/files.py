@@ -174,12 +174,17 @@ def prepare_folder(folder: Path, *, overwrite: bool) -> None:
     with naming(folder):
         folder.mkdir(parents=True, exist_ok=True)
         settle(folder)
-        probe = place_for(folder)
-        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        probe.unlink()
+        try_out(folder)
         occupied = any(not each.match(RESTS) for each in folder.iterdir())
     message = f"{folder} already has files in it: choose another folder, or overwrite them with --force"
     require(overwrite or not occupied, message)
+
+
+def try_out(folder: Path) -> None:
+    """Find out early whether files can be made in a folder."""
+    probe = place_for(folder)
+    os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    probe.unlink()
 
 
 def table_text(data: Dataset) -> str:
