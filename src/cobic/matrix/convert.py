@@ -128,7 +128,7 @@ def _real(array: Any, refusal: str = _NOT_REAL) -> Any:
 def _numbers(array: NDArray[Any]) -> Floats:
     try:
         return array.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         row, column = next(cell for cell in np.ndindex(*array.shape) if not _is_number(array[cell]))
         message = f"X[{row}, {column}] is {array[row, column]!r}, not a number: leave text columns out of X"
         raise InputError(message) from None
@@ -137,6 +137,6 @@ def _numbers(array: NDArray[Any]) -> Floats:
 def _is_number(cell: Any) -> bool:
     try:
         float(cell)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return cell is None
     return True
