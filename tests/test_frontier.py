@@ -274,5 +274,5 @@ def test_bad_sizes_on_the_command_line_are_one_line(table, capsys, sizes):
 def test_a_path_points_to_panels(table, capsys):
     asked = ["path", str(table), "--labels", "class", "--alphas", "0", "--cv", "0", "--top", "3"]
     assert main(asked) == 0
-    told = capsys.readouterr().out
+    told = capsys.readouterr().err  # before the work
     assert f"cobic panel {table} --labels class --size 3" in told

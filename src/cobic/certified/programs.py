@@ -51,8 +51,8 @@ class FeaturePrograms:
         Where data are small, a few programs of the simplex method over a hundred features do; else samples of them.
         """
         self._last = counts
-        cells = self._sample.size * self.problem.n_features
-        if cells > self.effort.program_cells or self._sample.size > self.effort.program_rows:
+        few, cells = self._sample.size <= self.effort.program_rows, self._sample.size * self.problem.n_features
+        if not (self._relaxation.is_small and few and cells <= self.effort.program_cells):
             return self._relaxation.at(counts, closely=closely)
         relaxed = self._by_programs(counts, closely=closely)
         if relaxed is not None and (relaxed.excluded or relaxed.model > self._least):
