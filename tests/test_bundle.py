@@ -1,4 +1,4 @@
-"""The engine against general solvers and brute force: small programs, looks, exchanges, decisions."""
+"""The engine of the relaxation against general solvers and brute force: small programs, looks, bundle, exchanges."""
 
 import json
 
@@ -10,13 +10,14 @@ from scipy.optimize import linprog
 
 import cobic
 from cobic.certified import bundle as engine
-from cobic.certified.bundle import Bundle
+from cobic.certified.bundle import Bundle, whole_numbers
 from cobic.certified.effort import Effort
 from cobic.certified.emptiness import Emptiness
 from cobic.certified.looks import Everything, Window, largest
 from cobic.certified.margins import largest_margin
 from cobic.certified.newton import LevelProjection, best_weights, projected
-from cobic.certified.relaxed import whole_numbers
+from cobic.certified.programs import FeaturePrograms, round_to_counts
+from cobic.certified.quadratic import Admissible, least_of_model, nearest_below
 from cobic.certified.selections import more_even
 from cobic.certified.swaps import Swaps
 from cobic.search.budget import Budget
@@ -28,6 +29,76 @@ SLOW = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 
 def no_limit(problem):
     return Budget(None, None, problem.n_features)
+
+
+def admissible_sets():
+    return [
+        Admissible((7, 1), total=1.0),
+        Admissible((5, 3), total=1.0),
+        Admissible((6, 1), cap=1.0),
+        Admissible((4, 2), cap=1.0),
+        Admissible((8, 2), cap=0.2, total=1.0),
+    ]
+
+
+def constraints_of(admissible):
+    """Rows of a linear program over the multipliers, with the height of the model as last column."""
+    n, c = admissible.shape
+    upper = np.hstack([np.kron(np.eye(n), np.ones(c)), np.zeros((n, 1))])
+    total = np.append(np.ones(n * c), 0.0)[None, :]
+    return {
+        "upper": (upper, np.full(n, admissible.cap)) if admissible.cap is not None else (upper[:0], np.zeros(0)),
+        "equal": (total, [admissible.total]) if admissible.total is not None else (None, None),
+        "bounds": [(0, None)] * (n * c) + [(None, None)],
+    }
+
+
+def linear(admissible, objective, pieces=None, offsets=None):
+    rows = constraints_of(admissible)
+    matrix, limits = rows["upper"]
+    if pieces is not None:
+        matrix = np.vstack([matrix, np.hstack([pieces, -np.ones((len(pieces), 1))])])
+        limits = np.concatenate([limits, -offsets])
+    equal, right = rows["equal"]
+    return linprog(objective, A_ub=matrix, b_ub=limits, A_eq=equal, b_eq=right, bounds=rows["bounds"])
+
+
+@pytest.mark.parametrize("admissible", admissible_sets(), ids=str)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_least_of_a_model_is_that_of_a_linear_program(admissible, seed):
+    rng = np.random.default_rng(seed)
+    pieces, offsets = rng.standard_normal((9, int(np.prod(admissible.shape)))), rng.standard_normal(9)
+    weights = least_of_model(pieces, offsets, admissible, 1e-9)
+    assert weights.min() >= 0
+    assert weights.sum() == pytest.approx(1.0)
+    least = admissible.least((weights @ pieces).reshape(admissible.shape)) + weights @ offsets
+    wanted = linear(admissible, np.append(np.zeros(pieces.shape[1]), 1.0), pieces, offsets).fun
+    assert least == pytest.approx(wanted, abs=1e-6)
+    assert least <= wanted + 1e-9  # whatever the accuracy, a mixture bounds the model from below
+
+
+@pytest.mark.parametrize("admissible", admissible_sets(), ids=str)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_nearest_point_below_a_level_is_a_projection(admissible, seed):
+    rng = np.random.default_rng(seed)
+    size = int(np.prod(admissible.shape))
+    pieces, offsets = rng.standard_normal((6, size)), rng.standard_normal(6)
+    weights = least_of_model(pieces, offsets, admissible, 1e-9)
+    least = admissible.least((weights @ pieces).reshape(admissible.shape)) + float(weights @ offsets)
+    near = admissible.nearest(rng.random(admissible.shape))
+    level = least + 0.3
+    point = nearest_below(pieces, offsets, level, near, admissible, 1e-9).ravel()
+    assert (pieces @ point + offsets).max() <= level + 1e-6
+    # Every admissible point below the level lies on the other side of the tangent at the projection.
+    for _ in range(20):
+        below = np.append(rng.standard_normal(size), 0.0)
+        rows = constraints_of(admissible)
+        matrix = np.vstack([rows["upper"][0], np.hstack([pieces, np.zeros((6, 1))])])
+        limits = np.concatenate([rows["upper"][1], level - offsets])
+        other = linprog(
+            below, A_ub=matrix, b_ub=limits, A_eq=rows["equal"][0], b_eq=rows["equal"][1], bounds=[(0, 10)] * (size + 1)
+        ).x[:size]
+        assert (near.ravel() - point) @ (other - point) <= 1e-5
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])
@@ -110,12 +181,83 @@ def test_the_next_point_is_the_nearest_at_which_the_model_is_down_to_the_level(s
     np.testing.assert_allclose(projected(near - mixed.reshape(shape)), program.point, atol=1e-9)
 
 
+def relaxation_by_linprog(problem, counts):
+    """The largest worst margin at some counts over all features at once."""
+    columns, rows, limits = problem.n_features, [], []
+    for sample in range(problem.n_samples):
+        for place in range(problem.comparisons.other.shape[1]):
+            row = np.zeros(columns + 1)
+            for cls in range(problem.n_classes):
+                coefficient = problem.comparisons.coefficients(cls)[sample, place]
+                mine = problem.feature_classes == cls
+                row[:-1][mine] = -coefficient * problem.matrix.rows(np.array([sample]))[0][mine] / counts[cls]
+            row[-1] = 1.0
+            rows.append(row)
+            limits.append(-problem.alpha[sample])
+    equal = np.zeros((problem.n_classes, columns + 1))
+    for cls in range(problem.n_classes):
+        equal[cls, :-1] = problem.feature_classes == cls
+    bounds = [(0, 1)] * columns + [(None, None)]
+    objective = np.append(np.zeros(columns), -1.0)
+    return -linprog(objective, A_ub=rows, b_ub=limits, A_eq=equal, b_eq=counts, bounds=bounds).fun
+
+
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=SLOW)
+@given(data=st.data(), instance=instances(values=TAME, max_features=8))
+def test_the_relaxation_lies_between_the_model_and_the_value(data, instance):
+    X, y = instance
+    alpha, beta = data.draw(margins(len(y)))
+    problem = cobic.Problem(X, y, alpha, beta)
+    if not problem.feature_class_sizes.all():
+        return
+    counts = np.array([data.draw(st.integers(1, int(size))) for size in problem.feature_class_sizes])
+    wanted = relaxation_by_linprog(problem, counts)
+    found = Bundle(problem, no_limit(problem)).minimise(counts, counts, lambda value, model, _: value - model < 1e-7)
+    size = 1.0 + float(np.abs(X).max())
+    assert found.model <= wanted + 1e-6 * size
+    assert found.value >= wanted - 1e-6 * size
+    assert found.value - found.model <= 1e-5 * size
+    assert found.margins.min() == pytest.approx(found.model)
+    x = found.mixture.x
+    assert np.bincount(problem.feature_classes, x) == pytest.approx(counts)
+    by_programs = FeaturePrograms(Bundle(problem, no_limit(problem)))
+    closely = by_programs.solve(counts, closely=True)
+    assert closely.model == pytest.approx(wanted, abs=1e-5 * size)
+
+
 @pytest.fixture(scope="module")
 def expression():
     data = cobic.datasets.make_expression(
         n_features=400, class_sizes=(12, 9, 10), test_sizes=None, contaminated=0.1, seed=5
     )
     return data.problem()
+
+
+def test_pieces_of_other_counts_are_real_selections_of_these(expression):
+    relaxation = Bundle(expression, no_limit(expression))
+    counts = expression.feature_class_sizes - 40
+    for move in (np.array([0, 0, 0]), np.array([-3, 2, 0]), np.array([5, -1, -7])):
+        here = counts + move
+        found = relaxation.minimise(here, here, lambda value, model, _: value - model <= 1e-4 * abs(value))
+        cold = Bundle(expression, no_limit(expression)).minimise(
+            here, here, lambda value, model, _: value - model <= 1e-4 * abs(value)
+        )
+        assert found.value == pytest.approx(cold.value, rel=1e-3)
+        for piece in relaxation.pieces._pieces:
+            support = np.unpackbits(piece.packed, count=expression.n_features).astype(bool)
+            np.testing.assert_array_equal(expression.counts(support), here)
+            np.testing.assert_allclose(piece.sums, expression.sums(support.astype(float)), rtol=1e-9)
+
+
+def test_begun_with_good_multipliers_it_takes_fewer_looks(expression):
+    counts = expression.feature_class_sizes - 20
+    budgets = [no_limit(expression), no_limit(expression)]
+    close = lambda value, model, _: value - model <= 1e-4 * abs(value)  # noqa: E731
+    cold = Bundle(expression, budgets[0]).minimise(counts, counts, close)
+    warm = Bundle(expression, budgets[1])
+    warm.start_from(cold.cut.multipliers)
+    warm.minimise(counts, counts, close)
+    assert budgets[1].lps < budgets[0].lps
 
 
 def test_a_window_shows_what_everything_shows_if_it_holds_everything(expression):
@@ -153,6 +295,31 @@ def test_the_largest_are_the_first_of_a_stable_sort(values, data):
     count = data.draw(st.integers(0, len(values)))
     wanted = np.argsort(-np.array(values), kind="stable")[:count]
     np.testing.assert_array_equal(largest(np.array(values, dtype=float), count), np.sort(wanted))
+
+
+def test_through_windows_the_answer_is_that_of_looks_at_everything():
+    data = cobic.datasets.make_large_expression(3_000, n_samples=30, seed=1)
+    problem = cobic.Problem(data.X, data.y)
+    counts = problem.feature_class_sizes - 40
+    close = lambda value, model, _: value - model <= 1e-5 * abs(value)  # noqa: E731
+    whole = Bundle(problem, no_limit(problem)).minimise(counts, counts, close)
+    small_windows = Effort(complete_window_cells=0, window_cells=30 * 300, least_window=1)
+    relaxation = Bundle(problem, no_limit(problem), small_windows)
+    part = relaxation.minimise(counts, counts, close)
+    assert not relaxation.window.is_complete
+    assert part.value == pytest.approx(whole.value, rel=1e-4)
+    assert part.cut.values(counts[None, :])[0] / part.cut.size == pytest.approx(part.value, rel=1e-9)
+
+
+def test_a_rounded_mixture_has_the_counts_and_keeps_what_is_whole(expression):
+    rng = np.random.default_rng(0)
+    counts = expression.feature_class_sizes - 25
+    x = Bundle(expression, no_limit(expression)).at(counts).mixture.x
+    for generator in (None, rng):
+        support = round_to_counts(expression, x, counts, generator)
+        np.testing.assert_array_equal(expression.counts(support), counts)
+        assert support[x == 1].all()
+        assert not support[x == 0].any()
 
 
 @settings(max_examples=examples(60), deadline=None)

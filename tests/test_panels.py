@@ -16,8 +16,8 @@ from benchmarks.panel_exactness import examined, random_case
 from cobic.certified.effort import Effort
 from cobic.certified.panel_offsets import fitted_offsets, refitted_tail
 from cobic.certified.panel_relaxation import root_at
+from cobic.certified.panel_root import Tails
 from cobic.certified.panel_search import PanelSearch
-from cobic.certified.tails import Tails
 from cobic.cli import main
 from cobic.problem import PanelProblem
 from cobic.problem.identity import checksum
@@ -311,7 +311,7 @@ def test_the_nearest_multipliers_of_a_tail(n_comparisons):
     """They are admissible, and no admissible direction leads nearer, which scipy finds by another road."""
     rng = np.random.default_rng(n_comparisons)
     panel = PanelProblem(cobic.Problem(rng.random((6, 8)), [0, 1] * 3), 2, tail=0.5, weights=[1, 2, 3, 1, 0, 1])
-    tails = Tails(panel.problem, panel.caps)
+    tails = Tails(panel)
     tails._shape = (6, n_comparisons)
     for scale in (0.01, 1.0, 100.0):
         points = scale * rng.standard_normal((6, n_comparisons))

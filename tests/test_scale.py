@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cobic
-from cobic.certified import bounds, branching
+from cobic.certified import bounds, branching, coarse
 from cobic.certified.bounds import Cut, RangeMaxima
 from cobic.certified.bundle import Bundle
 from cobic.certified.effort import Effort
 from cobic.certified.feature_search import FeatureSearch
 from cobic.certified.programs import FeaturePrograms, round_to_counts
-from cobic.certified.relaxation import Relaxation
 from cobic.search.budget import Budget, Incumbent
 from cobic.search.repair import climb_in_batches
 from oracle import Oracle
@@ -32,7 +31,7 @@ def no_limit(problem):
 
 
 def programs(problem, budget=None, **limits):
-    return FeaturePrograms(Relaxation(problem, budget or no_limit(problem), Effort(**limits)))
+    return FeaturePrograms(Bundle(problem, budget or no_limit(problem), Effort(**limits)))
 
 
 @pytest.fixture
@@ -161,11 +160,14 @@ def test_a_cut_that_gave_its_memory_back_says_the_same(expression):
 def test_what_one_of_many_features_does_is_not_lost_in_the_solver(large_expression):
     problem = large_expression
     counts = problem.feature_class_sizes - 60
-    solution = programs(problem, sharp=0.0, sharpening=100).solve(counts, closely=True)
+    bundle = Bundle(problem, no_limit(problem))
+    begun = bundle.minimise(counts, counts, lambda value, model, _: value - model <= 1e-4 * abs(value))
+    ends = FeaturePrograms(bundle)
+    solution = ends._by_programs(begun, bundle.window, counts, begun.cut.multipliers, closely=True)
     least = float(solution.cut.values(counts[None, :])[0]) / solution.cut.size
     assert problem.worst_margin(problem.selectable) < -1.0
     assert solution.value == pytest.approx(least, rel=1e-9)
-    assert solution.value - solution.model <= max(solution.cut.effect, 1e-3 * abs(least))
+    assert solution.model == pytest.approx(least, rel=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -189,17 +191,30 @@ def test_wide_data_are_nearly_closed_with_little_memory(large_expression):
 
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=SLOW)
 @given(data=st.data(), instance=instances(values=TAME, max_features=8))
-def test_samples_of_few_features_and_comparisons_lead_to_the_optimum(data, instance):
+def test_beginning_with_a_part_of_the_features_leads_to_the_optimum(data, instance):
     X, y = instance
     alpha, beta = data.draw(margins(len(y)))
     problem = cobic.Problem(X, y, alpha, beta)
     best = Oracle(X, y, alpha, beta).optimum()
-    by_samples = Effort(
-        complete_window_cells=0, sampled=3, sampling=0.0, sample_rows=data.draw(st.sampled_from([2, 9]))
-    )
-    result = cobic.solve(problem, effort=by_samples)
+    begin_with_part = Effort(least_features_of_part=1, features_per_sample_of_part=0, one_of=2)
+    result = cobic.solve(problem, effort=begin_with_part)
     assert (result.n_selected, result.upper_bound) == (best, best)
     assert cobic.verify(problem, json.loads(json.dumps(result.certificate))).ok
+
+
+def test_a_part_of_the_features_is_taken_evenly(large_expression):
+    part = coarse.part_of_features(large_expression)
+    shares = part.feature_class_sizes / part.n_features
+    np.testing.assert_allclose(shares, large_expression.feature_class_sizes / large_expression.n_features, atol=1e-3)
+    assert part.n_features <= large_expression.n_features / 8 + large_expression.n_classes
+
+
+def test_progress_of_the_part_is_not_told(large_expression):
+    told = []
+    cobic.solve(large_expression, max_programs=60, on_progress=told.append)
+    bounds_told = [event.upper_bound for event in told]
+    assert bounds_told == sorted(bounds_told, reverse=True)
+    assert min(bounds_told) > 190_000
 
 
 @pytest.fixture(scope="module", params=[8, pytest.param(20, marks=pytest.mark.long)])
@@ -209,7 +224,7 @@ def many_classes(request):
 
 
 def test_many_classes_end_with_a_selection_and_a_bound(many_classes):
-    result = cobic.solve(many_classes, max_programs=60)
+    result = cobic.solve(many_classes, max_programs=100)
     assert many_classes.is_consistent(result.support)
     assert result.n_selected >= 0.85 * many_classes.n_features
     assert result.upper_bound < many_classes.n_features
@@ -217,7 +232,7 @@ def test_many_classes_end_with_a_selection_and_a_bound(many_classes):
 
 
 def test_branching_over_counts_has_an_end(many_classes):
-    result = cobic.solve(many_classes, max_programs=60, effort=Effort(many_nodes=10, few_nodes=5))
+    result = cobic.solve(many_classes, max_programs=300, effort=Effort(many_nodes=10, few_nodes=5))
     assert result.n_selected > 0
     assert cobic.verify(many_classes, result.certificate).ok
 

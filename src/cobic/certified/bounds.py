@@ -172,7 +172,7 @@ class Cut:
             cut_off = n * means[n - 1] - (n - 1) * means[n - 2] if n > 1 else means[0]
             distances = 2 * n * means[n - 1] - means.size * means[-1] + (means.size - 2 * n) * cut_off
             effects.append(distances / (means.size * n))
-        effect = float(np.mean(effects)) / max(self.size, 1.0)
+        effect = min(effects) / max(self.size, 1.0)
         return effect if np.isfinite(effect) else 0.0
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from cobic.certified.bounds import Cut
 from cobic.certified.boxes import cut_to_total, nearest_counts
+from cobic.certified.bundle import Relaxed
 from cobic.certified.programs import FeaturePrograms
-from cobic.certified.relaxed import Relaxed
 from cobic.matrix import Bools, Floats, Integers
 
 

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.looks import Box, Decided, Look, Window, class_sums, largest
 from cobic.certified.newton import LevelProjection
-from cobic.certified.relaxed import Mixture
+from cobic.certified.pieces import Mixed, Mixture, Model
+from cobic.certified.quadratic import Admissible
 from cobic.matrix import Bools, Floats, Integers
 from cobic.matrix.pool import one_blas_thread
 from cobic.problem import Problem
@@ -30,32 +31,6 @@ class Nearest(Protocol):
 
     def nearest(self, multipliers: Floats) -> Floats:
         """Admissible multipliers next to some others."""
-
-
-@dataclass(frozen=True)
-class Capped:
-    """Multipliers that add up to 1 at most in each sample."""
-
-    shape: tuple[int, int]  # samples and comparisons of each
-
-    def nearest(self, multipliers: Floats) -> Floats:
-        """Admissible multipliers (n, c) next to some that are admissible up to rounding."""
-        found = np.maximum(multipliers.reshape(self.shape), 0.0)
-        admissible: Floats = found / np.maximum(found.sum(axis=1, keepdims=True), 1.0)
-        return admissible
-
-
-@dataclass(frozen=True, eq=False)
-class Mixed:
-    """A mixture of the pieces: the fractional selection, its margins and mean counts, and their spread.
-
-    The spread is how far from their mean, on the average, the mixed counts of a class are.
-    """
-
-    mixture: Mixture
-    margins: Floats
-    mean_counts: Floats
-    spread: Floats
 
 
 @dataclass(eq=False)
@@ -75,7 +50,7 @@ class ClassPieces:
 
     def __init__(self, problem: Problem, effort: Effort = DEFAULT) -> None:
         self._problem, self._effort = problem, effort
-        self.admissible: Nearest = Capped(problem.comparisons.other.shape)
+        self.admissible: Nearest = Admissible(problem.comparisons.other.shape, cap=1.0)
         self._most = most_pieces(problem.n_samples, problem.n_features, problem.n_classes, effort)
         self._pieces: list[_Piece] = []
         self._mixture: list[tuple[_Piece, float]] = []
@@ -129,13 +104,13 @@ class ClassPieces:
         piece.count, piece.packed = int(chosen.sum()), np.packbits(chosen)
         piece.means = sums / piece.count
 
-    def model(self) -> float:
-        """The least bound that any multipliers have, as far as is known; the search for the next look tells more."""
+    def model(self, _distance: float) -> Model:
+        """What is known of the pieces at hand; the search for where to look next tells more."""
         if self._least == -np.inf:
             program = self._program()
             weights = program.normal(np.array([piece.weight for piece in self._pieces]))
             self._remember(program.value(program.margins(weights), weights), weights)
-        return self._least
+        return Model(self._least, 1.0)
 
     def _program(self) -> LevelProjection:
         cls = np.array([piece.cls for piece in self._pieces])
@@ -149,12 +124,12 @@ class ClassPieces:
             mixed = zip(self._pieces, weights.tolist(), strict=True)
             self._mixture = [(piece, weight) for piece, weight in mixed if weight > 0]
 
-    def next_point(self, model: float, best: float, at: Floats, floor: float) -> Floats:
+    def next_point(self, model: Model, best: float, at: Floats, floor: float) -> Floats:
         """Where to look next: near the best multipliers so far, where the model is well below them."""
         # The model may be trusted further where it was nearly right.
         effort = self._effort
         self._aim = max(self._aim / 2, effort.lowest_level) if best <= self._expected else effort.level
-        program, least = self._program(), max(model, floor)
+        program, least = self._program(), max(model.least, floor)
         weights = program.normal(np.array([piece.weight for piece in self._pieces]))
         with one_blas_thread():  # the matrices are small: threads would wait for each other
             program.run(at, best, least, self._aim, weights, self._total)

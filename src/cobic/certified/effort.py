@@ -39,11 +39,16 @@ class Effort:
     starting_programs: int = 8  # of the fixed point, which needs about three
     starting_cells: int = 1 << 22  # its program holds all comparisons and features: beyond, it is not worth its memory
     starting_moves: int = 100  # of a repair; from there linear programs lead on faster than single moves do
+    one_of: int = 8  # features are in a part: its bound costs little beside the whole, and its multipliers are close
+    least_features_of_part: int = 1 << 13  # the best multipliers of fewer features say little about the others
+    features_per_sample_of_part: int = 8  # with fewer nothing is consistent
+    most_samples_of_part: int = 2000  # with more, features are too few for each of them
 
     # The way to the bound.
     approaches: int = 30  # relaxations on the way; about ten are enough, unless data are odd
     approach_step: float = 2e-3  # of a total, by which to go up at first; doubled each time
     rough: float = 5e-4  # share: where a bound falls by less at a time, it is time to look for selections
+    rough_of_part: float = 1e-2  # share by which the bound of a part differs from that of the whole anyway
     boost: float = 0.5  # of the margin that is missing: with many classes counts are a guess, and steps too short
     same_side: float = 0.5  # of the margin at the other end, if two totals in turn are on one side (the Illinois rule)
     apart: float = 0.1  # of the way between two totals: the next one is not closer to either
@@ -114,32 +119,27 @@ class Effort:
     around: int = 60  # features on each side of a threshold at first
     incoming: int = 120  # features on the wrong side that come in at a time
     programs_at_counts: int = 12  # until no feature is on the wrong side
-    program_cells: int = 1 << 21  # up to here a dozen programs take less time than samples do
-    program_rows: int = 1500  # comparisons: with more the simplex method is slow
+    programs_at_first: int = 4  # the same before the bundle method was tried, where features are many
+    near: float = 2e-3  # share: counts that differ by more have other multipliers
+    not_far: float = 2e-2  # the same where features are few
+    program_cells: int = 1 << 21  # up to here a dozen programs take less time than the bundle method does
+    program_rows: int = 1500  # comparisons: with more the simplex method is slower than the bundle method
 
-    # Relaxations: when they are close enough.
+    # The bundle method.
+    looks: int = 300  # at one box: what has not come down by then will not
     close_value: float = 1e-3  # of the value: close enough
     part_of_a_feature: float = 0.25  # of what one feature does: also close enough
     firm: float = 0.3  # of the value: a mixture with a smaller margin is hard to round
     sharp: float = 0.5  # of the value that excludes some counts: multipliers further off exclude little else
     sharpening: int = 40  # looks spent on that once the counts are excluded
-
-    # Samples of features around the thresholds.
-    samples: int = 20  # at some counts, drawn one after the other; it takes about five
-    sampled: int = 3000  # features: about as many near the thresholds as stand for others further away
-    sampling: float = 1.5  # of the time of a look at everything is what a program over a sample may take, about
-    sample_progress: float = 0.1  # of the distance that is left: what brings less is too small a sample
-    sample_part: float = 0.1  # of its value, up to which a program is solved: multipliers at the end say less elsewhere
-    sample_rows: int = 400  # comparisons in a program: its steps take time with the cube of them
-    sampled_rows: int = 1000  # comparisons: with more, the few that a program may hold do not tell
-
-    # The bundle method: soft margins, panels, and where comparisons are many.
-    looks: int = 300  # at one box: what has not come down by then will not
     window_progress: float = 0.1  # of the distance that is left: what a window must bring
     looks_at_everything: int = 4  # where it does not
     level: float = 0.5  # between model and best value, where the next look aims; 0.3 to 0.7 do about as well
+    accuracy: float = 0.02  # of the distance between model and best value: small programs need not be any closer
+    most_pieces: int = 100  # of the model: the small programs take time with the cube of them
+    idle: int = 12  # looks after which a piece without a weight is forgotten
 
-    # Pieces of classes, which it learns from.
+    # Pieces of classes, with soft margins.
     piece_bytes: int = 1 << 28  # for all pieces
     fewest_class_pieces: int = 8  # for each class, whatever the memory
     most_class_pieces: int = 60  # for each class, as above

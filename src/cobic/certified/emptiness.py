@@ -6,8 +6,8 @@ do not do it, a feature that does much more than others is decided first: with a
 
 import numpy as np
 
+from cobic.certified.bundle import Relaxed
 from cobic.certified.proof import Close, SplitCount, SplitFeature, Step
-from cobic.certified.relaxed import Relaxed
 from cobic.certified.tools import Tools
 from cobic.certified.totals import Total
 

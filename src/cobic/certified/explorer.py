@@ -9,10 +9,9 @@ import numpy as np
 from cobic.certified.bounds import Cut
 from cobic.certified.boxes import moved_counts
 from cobic.certified.branching import Brancher
+from cobic.certified.bundle import Bundle, Relaxed
 from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.programs import FeaturePrograms
-from cobic.certified.relaxation import Relaxation
-from cobic.certified.relaxed import Relaxed
 from cobic.matrix import Floats, Integers
 from cobic.problem import Problem
 from cobic.search.budget import Budget
@@ -23,8 +22,8 @@ class Explorer:
 
     def __init__(self, problem: Problem, budget: Budget, effort: Effort = DEFAULT) -> None:
         self.problem, self.budget, self.effort = problem, budget, effort
-        self.relaxation = Relaxation(problem, budget, effort)
-        self.programs = FeaturePrograms(self.relaxation)
+        self.bundle = Bundle(problem, budget, effort)
+        self.programs = FeaturePrograms(self.bundle)
         self.brancher = Brancher(self.programs)
         # Shares of the classes where relaxations were good.
         self.near: Floats = problem.feature_class_sizes / problem.n_selectable
@@ -98,7 +97,7 @@ class Explorer:
         if not self._recent or not self.has_few_classes:
             return near, np.inf
         far = self.effort.short_reach if to_round else self.effort.first_reach
-        radius = total // (self.effort.reach if self.relaxation.is_small else far)
+        radius = total // (self.effort.reach if self.bundle.is_small else far)
         best, step = near, max(1, radius // 2)
         while True:
             tried = np.array(

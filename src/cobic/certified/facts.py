@@ -15,10 +15,10 @@ import numpy as np
 
 from cobic.certified.bounds import Cut
 from cobic.certified.branching import Brancher
+from cobic.certified.bundle import Bundle
 from cobic.certified.effort import DEFAULT
 from cobic.certified.fixing import best_of_class
 from cobic.certified.programs import FeaturePrograms
-from cobic.certified.relaxation import Relaxation
 from cobic.errors import InputError
 from cobic.matrix import Bools, Integers
 from cobic.problem import Problem
@@ -111,7 +111,7 @@ def settled_features(problem: Problem, result: Result, time_limit: float | None 
 
 def _forced_at_all(problem: Problem, result: Result, budget: Budget) -> tuple[Bools, Bools] | None:
     """Features forced in, and out, at all counts that a selection as large can have; None if that is not known."""
-    brancher, points = Brancher(FeaturePrograms(Relaxation(problem, budget))), []
+    brancher, points = Brancher(FeaturePrograms(Bundle(problem, budget))), []
     counts = problem.counts(result.support)
     for total in range(result.n_selected, result.upper_bound + 1):
         found = brancher.settle(total, counts / counts.sum(), DEFAULT.settled_counts)
@@ -120,7 +120,7 @@ def _forced_at_all(problem: Problem, result: Result, budget: Budget) -> tuple[Bo
             return None
     always = np.ones(problem.n_features, dtype=np.bool_)
     never = always.copy()
-    programs, cuts = FeaturePrograms(Relaxation(problem, budget)), list[Cut]()
+    programs, cuts = FeaturePrograms(Bundle(problem, budget)), list[Cut]()
     for point in points:
         solution = programs.solve(point, closely=True)
         if solution is None:

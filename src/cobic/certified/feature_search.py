@@ -6,11 +6,11 @@ those whose other value would not already push the bound v to zero, or, for a di
 
 import numpy as np
 
+from cobic.certified.bundle import Relaxed
 from cobic.certified.fixing import FREE, IN, OUT, Values
 from cobic.certified.node_program import NodeProgram
 from cobic.certified.programs import FeaturePrograms
 from cobic.certified.proof import Multipliers, Step
-from cobic.certified.relaxed import Relaxed
 from cobic.certified.restriction import Found, FreeFeatures, GivenUp, Restriction, in_question, near_thresholds
 from cobic.certified.swaps import Swaps
 from cobic.certified.trees import FRACTIONAL, Tree

@@ -163,6 +163,11 @@ class Window:
             self._sums[:, cls] = chosen.astype(np.float64) @ columns
         self._chosen[cls] = chosen
 
+    def sums_of(self, cls: int, places: Integers) -> Floats:
+        """Sums (n,) of each sample over some of its features of a class."""
+        sums: Floats = self._columns[cls][places].sum(axis=0)
+        return sums
+
     def scores(self, whole: Integers) -> list[Floats]:
         """Scores of its features, class by class."""
         pull = self._problem.comparisons.pull(real(self._problem, whole))
@@ -203,7 +208,7 @@ class _Choice:
     def __init__(self, problem: Problem, weights: Floats, base: Bools | None = None) -> None:
         self._bonus = 1.0 if problem.soft else 0.0
         self._value = -float(weights.sum(axis=1) @ problem.alpha)
-        self._effects: list[float] = []
+        self._effect = np.inf
         self._counts: list[int] = []
         self.support: Bools = np.zeros(problem.n_features, dtype=np.bool_) if base is None else base.copy()
 
@@ -215,7 +220,7 @@ class _Choice:
         self._counts.append(count)
         self._value += self._bonus * count + (total + float(scores[chosen].sum())) / count
         if chosen.size:
-            self._effects.append(float(np.abs(scores - scores[chosen].min()).mean()) / count)
+            self._effect = min(self._effect, float(np.abs(scores - scores[chosen].min()).mean()) / count)
         return chosen
 
     def _best_count(self, scores: Floats, total: float, already: int, low: int, high: int) -> int:
@@ -230,8 +235,7 @@ class _Choice:
     def look(self, whole: Integers, sums: Floats, scores: Floats | None) -> Look:
         unit = 1.0 if self._bonus else max(float(whole.sum()), 1.0)
         counts = np.array(self._counts, dtype=np.int64)
-        effect = float(np.mean(self._effects)) / unit if self._effects else np.inf
-        return Look(whole, self._value / unit, counts, self.support, sums, effect, scores)
+        return Look(whole, self._value / unit, counts, self.support, sums, self._effect / unit, scores)
 
 
 def real(problem: Problem, whole: Integers) -> Floats:

@@ -12,9 +12,9 @@ from typing import Literal
 
 import numpy as np
 
+from cobic.certified.bundle import Bundle
 from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.programs import FeaturePrograms, round_to_counts
-from cobic.certified.relaxation import Relaxation
 from cobic.matrix import Bools
 from cobic.problem import Problem
 from cobic.search.budget import Budget
@@ -90,7 +90,7 @@ def _beta_bound(problem: Problem, low: float, budget: Budget) -> float:
 
     def margin(beta: float) -> float:
         other = problem.with_margins(problem.alpha, beta)
-        solution = FeaturePrograms(Relaxation(other, budget)).solve(least, closely=True)
+        solution = FeaturePrograms(Bundle(other, budget)).solve(least, closely=True)
         return np.inf if solution is None else solution.value
 
     high = low
@@ -111,7 +111,7 @@ def some_selection(problem: Problem, budget: Budget, effort: Effort = DEFAULT) -
 
     The fewer the features, the larger the margins they can have: so a hard margin is come to over easier ones.
     """
-    programs = FeaturePrograms(Relaxation(problem, budget, effort))
+    programs = FeaturePrograms(Bundle(problem, budget, effort))
     least, counts = np.maximum(problem.required_sizes, 1), problem.feature_class_sizes
     while (counts > least).any():
         counts = np.maximum(counts // 2, least)
@@ -134,7 +134,7 @@ def selections_with_large_margins(
 
     A size at which constraints leave a class without features gives no selection.
     """
-    programs = FeaturePrograms(Relaxation(problem, budget, effort))
+    programs = FeaturePrograms(Bundle(problem, budget, effort))
     least, sizes = np.maximum(problem.required_sizes, 1), problem.feature_class_sizes
     bound, factor = np.inf, 1
     while not budget.exhausted():

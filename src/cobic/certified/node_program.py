@@ -6,9 +6,9 @@ those come in that turn out to be on the wrong side of a threshold, and so do co
 
 import numpy as np
 
+from cobic.certified.bundle import Relaxed, whole_numbers
 from cobic.certified.fixing import FREE, IN, OUT, Values
 from cobic.certified.programs import FeaturePrograms
-from cobic.certified.relaxed import Relaxed, whole_numbers
 from cobic.certified.restriction import GivenUp, Restriction
 from cobic.matrix import Floats, Integers
 from cobic.search.lp import BranchingLp

@@ -6,16 +6,19 @@ With n_r features of each class, the largest worst margin over fractional select
 
 Nearly every feature is clearly in or clearly out: by its score under good multipliers it stands far above or far below
 the n_r-th of its class. So the program holds the features near that threshold, the others are fixed; its multipliers
-price the others, and those on the wrong side come in. Where data are small, that is all it takes. Where they are large
-it would creep: samples of the features come nearer (:mod:`cobic.certified.relaxation`).
+price the others, and those on the wrong side come in. Where features are few, that is all it takes. Where they are many
+it would creep, unless it begins with multipliers that are nearly right: the bundle method finds these
+(:mod:`cobic.certified.bundle`), and the simplex method ends what that has begun, with few fractional features.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
 from cobic.certified.bounds import Cut
+from cobic.certified.bundle import Bundle, Relaxed, whole_numbers
 from cobic.certified.looks import RunningSums, Window, class_sums, largest
-from cobic.certified.relaxation import Relaxation
-from cobic.certified.relaxed import Mixture, Relaxed, whole_numbers
+from cobic.certified.pieces import Mixture
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 from cobic.search.lp import LpSolver
@@ -28,36 +31,45 @@ _WIDEST_UNIT = 1e3  # of s in a row, and its inverse: with more between them the
 class FeaturePrograms:
     """Builds and solves the programs of one problem with hard margins."""
 
-    def __init__(self, relaxation: Relaxation) -> None:
-        problem = relaxation.problem
-        self.problem, self.budget, self.effort = problem, relaxation.budget, relaxation.effort
-        self._relaxation, self._solver = relaxation, LpSolver(relaxation.budget)
+    def __init__(self, bundle: Bundle) -> None:
+        problem = bundle.problem
+        self.problem, self.budget, self.effort = problem, bundle.budget, bundle.effort
+        self._bundle, self._solver = bundle, LpSolver(bundle.budget)
         self._scale = problem.row_scale()
         # In a row divided by its scale, s counts in units of the typical scale, within what the solver can bear.
         self._unit = np.clip(float(np.median(self._scale)) / self._scale, 1.0 / _WIDEST_UNIT, _WIDEST_UNIT)
         self._last: Integers | None = None
         self._least = float(problem.margin_errors.max())
         self._sample = np.repeat(np.arange(problem.n_samples), problem.comparisons.other.shape[1])
-        self.sums = RunningSums(problem, relaxation.effort)
+        self.sums = RunningSums(problem, bundle.effort)
 
     @property
     def window(self) -> Window:
         """The features in question."""
-        return self._relaxation.window
+        return self._bundle.window
 
     def solve(self, counts: Integers, *, closely: bool = False) -> Relaxed | None:
         """The relaxation at some counts: at least the sign of its worst margin; None if out of budget.
 
-        Where data are small, a few programs of the simplex method over a hundred features do; else samples of them.
+        Where features are few, or good multipliers are known, a few programs do; else the bundle method comes first.
         """
-        self._last = counts
-        few, cells = self._sample.size <= self.effort.program_rows, self._sample.size * self.problem.n_features
-        if not (self._relaxation.is_small and few and cells <= self.effort.program_cells):
-            return self._relaxation.at(counts, closely=closely)
-        relaxed = self._by_programs(counts, closely=closely)
-        if relaxed is not None and (relaxed.excluded or relaxed.model > self._least):
+        effort, few = self.effort, self._sample.size <= self.effort.program_rows
+        moved, self._last = self.moved(counts), counts
+        window = self._bundle.window_for(counts) if few else None
+        small = self._sample.size * self.problem.n_features <= effort.program_cells
+        near = moved <= (effort.near if window is None or not window.is_complete else effort.not_far)
+        known = window is not None and (window.is_complete or self._bundle.is_close)
+        if window is not None and (small or (near and known)):
+            relaxed = self._by_programs(None, window, counts, self._bundle.whole_multipliers, closely=closely)
+            if relaxed is not None and (relaxed.excluded or relaxed.model > self._least):
+                return relaxed
+        relaxed = self._bundle.at(counts)
+        if relaxed is None or not few or not closely:
             return relaxed
-        return self._relaxation.at(counts, closely=closely)
+        window = self._bundle.window_for(counts)
+        if window is None or not (window.is_complete or self._bundle.is_close):
+            return relaxed
+        return self._by_programs(relaxed, window, counts, relaxed.cut.multipliers, closely=True) or relaxed
 
     def moved(self, counts: Integers) -> float:
         """How far some counts are from the last ones, as a share of the features."""
@@ -65,26 +77,34 @@ class FeaturePrograms:
 
     def start_from(self, multipliers: Integers) -> None:
         """Begin the next relaxation with some multipliers."""
-        self._relaxation.start_from(multipliers)
+        self._bundle.start_from(multipliers)
 
-    def _by_programs(self, counts: Integers, *, closely: bool) -> Relaxed | None:
-        """Solve over the features near the threshold; those that turn out to be wrongly fixed come in."""
-        window, whole = self.window, self._relaxation.whole_multipliers
+    def _by_programs(
+        self, relaxed: Relaxed | None, window: Window, counts: Integers, whole: Integers, *, closely: bool
+    ) -> Relaxed | None:
+        """Solve over the features of a window near the threshold; those that turn out to be wrongly fixed come in."""
         in_program, fixed = self._around_thresholds(window, whole, counts)
-        for _ in range(self.effort.programs_at_counts):
+        solved, rows, settled = None, np.arange(self._sample.size), False
+        at_first = relaxed is None and not window.is_complete
+        for _ in range(self.effort.programs_at_first if at_first else self.effort.programs_at_counts):
             features = window.features[in_program[window.features]]
-            solution = self._solver.solve(self.program(features, fixed, counts, np.arange(self._sample.size)))
+            solution = self._solver.solve(self.program(features, fixed, counts, rows))
             if solution is None:
-                return None
-            multipliers = np.maximum(solution.duals[: self._sample.size], 0.0) / self._scale[self._sample]
+                break
+            multipliers = np.maximum(solution.duals[: rows.size], 0.0) / self._scale[self._sample]
             whole, factor = whole_numbers(multipliers.reshape(self.problem.n_samples, -1))
-            thresholds = -solution.duals[self._sample.size :] * (counts / size_of(counts)) * factor
+            solved = (whole, fixed.copy(), features, solution.x[:-1])
+            thresholds = -solution.duals[rows.size :] * (counts / size_of(counts)) * factor
             incoming = self._wrongly_fixed(window, whole, thresholds, in_program, fixed)
-            if incoming.size == 0 or (not closely and solution.x[-1] > 0):
-                self._relaxation.start_from(whole)
-                return self._relaxed(counts, whole, fixed, features, solution.x[:-1])
+            settled = incoming.size == 0 or (not closely and solution.x[-1] > 0)
+            if settled:
+                break
             in_program[incoming], fixed[incoming] = True, False
-        return None
+        if solved is None or (relaxed is None and not settled):
+            return relaxed  # multipliers far from the best would spoil what the bundle method begins with
+        relaxed = self._better(relaxed, counts, *solved)
+        self._bundle.start_from(relaxed.cut.multipliers)
+        return relaxed
 
     def _around_thresholds(self, window: Window, whole: Integers, counts: Integers) -> tuple[Bools, Bools]:
         """Features of a window near the threshold, and those that are well above it, or in outside the window."""
@@ -106,18 +126,25 @@ class FeaturePrograms:
         places = np.flatnonzero(wrong > _TOLERANCE * float(np.abs(excess).max(initial=0.0)))
         return window.features[places[np.argsort(-wrong[places], kind="stable")[: self.effort.incoming]]]
 
-    def _relaxed(self, counts: Integers, whole: Integers, fixed: Bools, features: Integers, shares: Floats) -> Relaxed:
-        """What a program has found."""
+    def _better(
+        self, known: Relaxed | None, counts: Integers, whole: Integers, fixed: Bools, features: Integers, shares: Floats
+    ) -> Relaxed:
+        """What is known about the relaxation, with what a program has found where that is better."""
         problem = self.problem
         cut = Cut(problem, whole, counts)
         value = float(cut.values(counts[None, :])[0])
         excluded = bool(cut.excludes(np.array([value]))[0])
+        value = value / cut.size if cut.size else np.inf
         sums = self.sums.of(fixed) + class_sums(problem, features, shares)
         margins = problem.comparisons.margins(sums / counts).ravel()
         mixture = Mixture(problem.n_features, [(1.0, np.packbits(fixed))], features, shares)
-        mean, spread = counts.astype(np.float64), np.zeros(counts.size)
-        value, model = value / cut.size if cut.size else np.inf, float(margins.min())
-        return Relaxed(cut, value, model, margins, mean, spread, counts, excluded, mixture)
+        model, no_spread = float(margins.min()), np.zeros(counts.size)
+        found = Relaxed(cut, value, model, margins, counts.astype(np.float64), no_spread, counts, excluded, mixture)
+        if known is not None and known.value <= value:
+            found = replace(found, cut=known.cut, value=known.value, excluded=known.excluded)
+        if known is not None and known.model >= model:
+            found = replace(found, model=known.model, margins=known.margins, mixture=known.mixture)
+        return found
 
     def program(self, features: Integers, fixed: Bools, counts: Integers, rows: Integers) -> LinearProgram:
         """The program over some features, which come class by class, with s as its last column."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cobic.certified.bounds import rounding_error
+from cobic.certified.bundle import Relaxed
 from cobic.certified.fixing import FREE, IN, NodeBound, Values, node_bound
 from cobic.certified.looks import Window
 from cobic.certified.programs import FeaturePrograms
-from cobic.certified.relaxed import Relaxed
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 from cobic.search.budget import Incumbent

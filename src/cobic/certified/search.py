@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from cobic.certified.approach import Approach
+from cobic.certified.approach import Approach, bound_of_part
 from cobic.certified.certificate import make_certificate
+from cobic.certified.coarse import Beginning, everything
 from cobic.certified.emptiness import Emptiness
 from cobic.certified.proof import Multipliers, OrMore, Step
 from cobic.certified.standing import Standing
 from cobic.certified.tools import Tools
-from cobic.matrix import Floats
 from cobic.problem import Problem
 
 
@@ -32,10 +32,10 @@ class CertifiedSearch:
         self._explorer, self._totals, self._selections = tools.explorer, tools.totals, tools.selections
         self._emptiness = Emptiness(tools)
 
-    def run(self, amounts: Floats | None = None) -> None:
-        """Search, first near about so many features of each class."""
+    def run(self, beginning: Beginning | None = None) -> None:
+        """Search."""
         standing, effort = self.standing, self._effort
-        self._begin(self._problem.feature_class_sizes.astype(np.float64) if amounts is None else amounts)
+        self._begin(beginning or bound_of_part(self._problem, standing.budget, effort) or everything(self._problem))
         for stage in range(effort.rounds_of_few if standing.has_few_features else effort.rounds):
             if standing.is_spent():
                 return
@@ -49,9 +49,9 @@ class CertifiedSearch:
                 if standing.is_spent() or not self._emptiness.lower_bound(stage):
                     break
 
-    def _begin(self, amounts: Floats) -> None:
+    def _begin(self, beginning: Beginning) -> None:
         """A rough bound, and some selection."""
-        Approach(self._explorer, self.standing, self._totals, self._selections).run(amounts)
+        Approach(self._explorer, self.standing, self._totals, self._selections).run(beginning)
         if not self.standing.has_selection and self.standing.upper_bound:
             self._selections.find_first()
 

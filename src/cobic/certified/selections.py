@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from cobic.certified.bundle import Relaxed
 from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.explorer import Explorer
 from cobic.certified.feature_search import FeatureSearch
 from cobic.certified.margins import selections_with_large_margins
 from cobic.certified.programs import round_to_counts
-from cobic.certified.relaxed import Relaxed
 from cobic.certified.standing import Standing
 from cobic.matrix import Integers
 from cobic.problem import Problem
@@ -28,7 +28,7 @@ class Selections:
 
         Where features are many, relaxations at small counts would take as long as the way down from the bound.
         """
-        if not self._explorer.relaxation.is_small:
+        if not self._explorer.bundle.is_small:
             self.rise(0, self._effort.rough)
             return
         for step in self._effort.descents:
@@ -97,7 +97,7 @@ class Selections:
         effort, n_comparisons = self._effort, self._problem.comparisons.other.size
         if self._problem.constraints.groups or (n_comparisons > effort.many_comparisons and turn == 0):
             return turn == 0 and self._repair(point)
-        few = self._explorer.relaxation.is_small
+        few = self._explorer.bundle.is_small
         size = effort.dive_windows[(stage + turn) % len(effort.dive_windows)] if few else effort.dive_window_of_many
         size = min(size, 1 + effort.dive_cells // n_comparisons)
         base = round_to_counts(self._problem, point.mixture.x, point.counts, self._rng)

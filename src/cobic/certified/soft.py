@@ -17,12 +17,11 @@ import numpy as np
 
 from cobic.certified.bounds import Cut
 from cobic.certified.boxes import cut_to_total
-from cobic.certified.bundle import Bundle
+from cobic.certified.bundle import Bundle, Relaxed
 from cobic.certified.certificate import make_certificate
 from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.looks import Decided
 from cobic.certified.proof import Close, Single, SplitCount, SplitFeature, Step
-from cobic.certified.relaxed import Relaxed
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 from cobic.search.budget import Budget, Incumbent

@@ -7,9 +7,9 @@ bracketed, between totals that are excluded and totals at which the relaxation h
 from dataclasses import dataclass, field
 
 from cobic.certified.branching import Slice
+from cobic.certified.bundle import Relaxed
 from cobic.certified.explorer import Explorer
 from cobic.certified.proof import Close, Empty, SplitCount, Step
-from cobic.certified.relaxed import Relaxed
 from cobic.certified.selections import Selections
 from cobic.certified.standing import Standing
 

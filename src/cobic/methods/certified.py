@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from cobic.certified.certificate import make_certificate
+from cobic.certified.coarse import Beginning
 from cobic.certified.effort import Effort
 from cobic.certified.margins import selections_with_large_margins, some_selection
 from cobic.certified.proof import Close, Multipliers, OrMore
@@ -94,16 +95,16 @@ def solve(
     if incumbent.offer(everything):
         certificate = make_certificate(problem, everything, problem.n_selectable, [], [])
         return Outcome(everything, problem.n_selectable, certificate=certificate)
-    amounts = None
+    beginning = None
     if start:
         best = _start_from(problem, budget, incumbent, start, effort.starting_moves)
-        amounts = problem.counts(best & problem.selectable).astype(np.float64)
+        beginning = Beginning(problem.counts(best & problem.selectable).astype(np.float64))
     standing = Standing(problem, budget, incumbent, max_programs, target_gap, effort)
     search = CertifiedSearch(problem, standing, rng)
     with budget.unless_in_vain(effort.vain_time):
-        search.run(amounts)
+        search.run(beginning)
     if incumbent.support is None and standing.upper_bound and _finds_fewer(problem, budget, incumbent, effort):
-        search.run(problem.counts(incumbent.selection).astype(np.float64))
+        search.run(Beginning(problem.counts(incumbent.selection).astype(np.float64)))
     if incumbent.support is not None and not is_large(problem):
         incumbent.offer(raise_margin(problem, incumbent.support, budget))
     why, bound = _left_open_by(standing), standing.upper_bound

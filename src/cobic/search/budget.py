@@ -147,6 +147,24 @@ class Budget:
             self._previous_handler = None
 
 
+class SilentBudget(Budget):
+    """The same budget for a search whose results are not those of the run: nobody is told about them."""
+
+    def __init__(self, whole: Budget) -> None:
+        super().__init__(None, None, 0, clock=whole._clock)
+        self._whole, self._spent_before = whole, whole.lps
+
+    def exhausted(self) -> bool:
+        """Whether the whole must stop."""
+        self._whole.lps = self._spent_before + self.lps
+        return self._whole.exhausted()
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left to the whole."""
+        return self._whole.remaining
+
+
 class Stopwatch:
     """How long each step of a command takes."""
 
