@@ -227,7 +227,8 @@ def test_the_time_limit_is_kept_also_in_the_middle_of_a_program(method, slow_pro
         result = cobic.solve(slow_problem, method=method, time_limit=limit, **without_seconds)
     assert result.stopped_by == "time limit"
     assert clock.looks <= limit + 5  # the last ones tell how long it took
-    assert result.lps <= 5  # of hundreds, each of which looks at the clock many times
+    # Half of the time without a selection ends the certified search, and another begins: one program more.
+    assert result.lps <= 3 + (method == "certified")
     assert result.status in ("unknown", "feasible")
 
 
