@@ -34,8 +34,8 @@ def main() -> None:
             data.X, data.y, {"ALL": 5, "AML": 5}, transform="log2", floor=20, feature_names=data.feature_names
         )
         cobic.write_report(page, panel, new=data.test)
-        wide = whole_page(page, 1200, dark=False)
-        keep(wide.crop((0, 0, 1200, section(page, "margins", 1200))), "panel.png")
+        for name, dark in (("panel.png", False), ("panel-dark.png", True)):
+            keep(head_and_values(page, dark=dark), name)
     draw(problem, result, path)
     for file in sorted(FOLDER.glob("*.png")):
         print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB")
@@ -53,6 +53,17 @@ def photograph(page: Path) -> None:
     top = section(page, "margins", 420)
     both.paste(narrow.crop((0, top, 420, top + 1000)), (440, 0))
     keep(both, "report-narrow.png")
+
+
+def head_and_values(page: Path, *, dark: bool) -> Image.Image:
+    """The head of a panel's page and the values of its features, without the table between them."""
+    whole = whole_page(page, 1200, dark=dark)
+    head, begin, end = (section(page, each, 1200) for each in ("features", "values", "margins"))
+    end -= 100  # what can be pointed at and downloaded, and the space below
+    both = Image.new("RGB", (1200, head + end - begin))
+    both.paste(whole.crop((0, 0, 1200, head)), (0, 0))
+    both.paste(whole.crop((0, begin, 1200, end)), (0, head))
+    return both
 
 
 def whole_page(page: Path, width: int, *, dark: bool) -> Image.Image:

@@ -30,6 +30,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 let_time_stand()
 
 REAL_DATA = {"real_data", "golub", "notterman"}
+PUBLIC_DATA = "cobic.datasets.public."  # examples of its docstrings fetch them
 LONG_EXAMPLES = {"cobic.analyses.path.path", "cobic.plot.path"}  # of docstrings: they trace whole paths
 
 
@@ -40,6 +41,9 @@ def pytest_collection_modifyitems(items):
             item.add_marker("real_data")
         if item.name in LONG_EXAMPLES:
             item.add_marker("long")
+        if item.name.startswith(PUBLIC_DATA) and not item.name.endswith("RemoteFile"):
+            item.add_marker("real_data")
+            item.add_marker(pytest.mark.skipif("COBIC_DATA" not in os.environ, reason="COBIC_DATA names no folder"))
 
 
 KINDS = {

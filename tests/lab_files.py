@@ -244,7 +244,8 @@ def npy(folder: Path):
 
 
 def r_data_frame(folder: Path):
-    rdata.write_rda(folder / "data.rda", {"study": LABELLED.reset_index()})
+    study = LABELLED.reset_index().astype({"sample": object, "class": object})  # rdata writes no strings of pandas 3
+    rdata.write_rda(folder / "data.rda", {"study": study})
     return folder / "data.rda", BY_COLUMN
 
 

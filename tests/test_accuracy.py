@@ -1,6 +1,7 @@
 """The comparison of classifiers: top scoring pairs, what is tuned where, and runs that go on."""
 
 import itertools
+import sys
 from fractions import Fraction
 from functools import partial
 
@@ -10,8 +11,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks import accuracy
-from benchmarks.accuracy import abess, data, ktsp, protocol, rivals, tables
-from benchmarks.accuracy.protocol import CHOSEN, Cache, Method
+from benchmarks.accuracy import abess, choices, data, elsewhere, ktsp, protocol, rivals, scgenefit, tables
+from benchmarks.accuracy.protocol import Cache, Method
 
 
 @pytest.fixture
@@ -107,36 +108,66 @@ def test_mrmr_leaves_out_what_is_known_already():
     assert 2 in rivals.by_mrmr(X, y)[:2]
 
 
-def test_abess_is_left_out_with_a_word_where_it_is_missing(monkeypatch, capsys):
-    monkeypatch.delenv(abess.PYTHON, raising=False)
-    abess.at_hand.cache_clear()
-    assert "abess" not in {method.name for method in rivals.all_rivals()}
-    assert "abess is left out" in capsys.readouterr().out
+@pytest.mark.parametrize("package", [abess.ABESS, scgenefit.SCGENEFIT], ids=lambda one: one.package)
+def test_a_package_is_left_out_with_a_word_where_it_is_missing(package, monkeypatch, capsys):
+    monkeypatch.delenv(package.variable, raising=False)
+    assert not [method for method in rivals.all_rivals() if package.package in method.name]
+    assert f"{package.package} is left out: {package.variable} names no Python" in capsys.readouterr().out
 
 
-def test_the_smallest_size_within_one_standard_error():
-    wrong = {size: np.arange(100) < n for size, n in ((4, 20), (10, 11), (20, 9), (50, 9))}
-    assert protocol.one_standard_error(wrong) == 10  # 0.11 is below 0.09 + 0.0288
-    del wrong[10]
-    assert protocol.one_standard_error(wrong) == 20
+def test_a_package_in_another_python_is_asked_again_after_it_died(fold, monkeypatch):
+    script = """
+import json, sys
+for line in sys.stdin:
+    sizes = json.loads(line)["sizes"]
+    if 20 in sizes:
+        sys.exit(1)
+    print(json.dumps([[size, "kept"] for size in sizes]), flush=True)
+"""
+    package = elsewhere.Elsewhere("COBIC_TEST_PYTHON", "json", script)
+    monkeypatch.setenv(package.variable, sys.executable)
+    assert package.at_hand()
+    assert package.ask(fold[0], [4, "chosen"]) == {4: "kept", "chosen": "kept"}
+    assert package.ask(fold[0], [4, 20]) == {}
+    assert package.ask(fold[0], [10]) == {10: "kept"}
 
 
 def seen(part, size, log):
     """A method that knows nothing and remembers what it was shown."""
     log.append((size, part.X.copy(), part.new.copy()))
-    return np.full(len(part.new), part.y[0]), np.arange(size)
+    means = np.tile([1.0, 0.75], (len(part.new), 1))
+    return (np.full(len(part.new), part.y[0]), np.arange(size)), means
 
 
-def test_a_size_is_chosen_inside_the_training_part(fold):
+def test_margins_inside_are_those_of_the_training_part_alone(fold):
     log = []
-    found = protocol.by_size(partial(seen, log=log))(fold[0], [10, CHOSEN])
-    assert set(found) == {10, CHOSEN}
+    held_out = protocol.inner_margins(partial(seen, log=log))(fold[0])
+    assert set(held_out) == set(protocol.SIZES)
+    assert held_out[10] == np.where(fold[0].y == "no", 0.25, -0.25).tolist()
     test = {row.tobytes() for row in fold[0].new}
-    for size, X, new in log[1:-1]:  # the first fit is the one asked for, the last that of the size chosen
-        assert size in protocol.SIZES
+    assert len(log) == 3 * len(protocol.SIZES)
+    for _, X, new in log:
         assert not test & {row.tobytes() for row in np.vstack([X, new])}
         assert not {row.tobytes() for row in X} & {row.tobytes() for row in new}
-    assert found[CHOSEN][1].size == 4  # all are equally bad: the smallest
+
+
+def test_rules_point_at_an_answer_that_is_there():
+    right = [1.0] * 86
+    held_out = {
+        4: [*[-1.0] * 7, *right, *[1.0] * 7],
+        10: [-1.0] * 5 + [0.9] * 95,
+        20: [*[-1.0] * 5, *right, *[1.0] * 9],
+    }
+    place = {"data": "golub", "method": "panel, even", "repeat": 0, "fold": 0}
+    answers = [{**place, "size": size, "right": [size]} for size in held_out]
+    added = choices.with_choices([*answers, {**place, "size": "held out", "margins": held_out}])[4:]
+    assert {record["size"]: record["right"] for record in added} == {
+        "chosen": [20],  # the shortfall with 10 is 0.0056 more, by the same five samples: 0.0024 would be by chance
+        "least shortfall": [20],
+        "least error": [10],
+        "one standard error": [4],  # 0.07 is below 0.05 + 0.0219
+        "one paired standard error": [10],  # 0.02 is above 0.0141
+    }
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path):
@@ -192,6 +223,23 @@ def test_tables_by_hand():
     assert list(rows[0].values())[-1] == 2
     (row,) = tables.against(list(found.values()), "b")
     assert list(row.values()) == ["a", 2, "-4.2", 0, 1, 1]  # 8.3 points behind on 30 samples, where 5.0 are by chance
+
+
+def test_only_repeats_that_are_whole_are_compared():
+    margins, folds = {"4": [-1.0, -1.0], "10": [1.0, 1.0]}, range(5)
+    records = []
+    for name, right in (("golub", 4), ("alon", 2)):
+        for place in ((name, "panel, even", repeat, n) for repeat in (0, 1) for n in folds):
+            records += [record(*place, [1, 2], 4), record(*place, [right, 2], 10)]
+            records += [{**records[-1], "size": "held out", "margins": margins}]
+        records += [record(name, "random forest", repeat, n, [4, 2], "all") for repeat in (0, 1) for n in folds]
+    records.pop()  # of Alon's second repeat
+    kept = tables.comparable(records, range(2))
+    assert {(each["data"], each["repeat"]) for each in kept} == {("golub", 0), ("golub", 1), ("alon", 0)}
+    golub, alon, mean, beside = tables.rules(tables.lines(kept))
+    assert (golub["chosen"], golub["4"], alon["chosen"]) == ("100.0 (2)", "50.0 (2)", "66.7 (2)")
+    assert (mean["chosen"], mean["4"], beside["4"]) == ("83.3", "50.0", "-33.3 ± 16.7")
+    assert {each["data"] for each in tables.comparable(records, range(1, 2))} == {"golub"}
 
 
 def test_the_quick_comparison_has_a_line_per_method_and_size():

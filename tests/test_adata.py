@@ -200,6 +200,13 @@ def test_only_some_groups_are_told_apart(adata, data):
     assert adata.uns["cobic"]["n_left_out"] == (~part).sum()
 
 
+@pytest.mark.skipif(pd.__version__ >= "3", reason="pandas 3 always gives what is only read")
+def test_groups_are_told_apart_where_pandas_gives_what_is_only_read(adata):
+    with pd.option_context("mode.copy_on_write", True):  # noqa: FBT003
+        select_adata(adata, "type", groups=["C", "A"], ranking=False)
+    assert adata.uns["cobic"]["classes"].tolist() == ["A", "C"]
+
+
 @pytest.mark.parametrize(
     ("labels", "names"),
     [

@@ -183,6 +183,8 @@ def test_samples_and_features_can_be_left_out(data, tmp_path):
     dense = h5ad(X, y, tmp_path, np.asarray)
     found = cobic.read(dense, "type", drop=["c3", "7"], backed=True)
     np.testing.assert_array_equal(found.X.rows(np.arange(16)), np.delete(np.delete(X, 3, 0), 7, 1))
+    found = cobic.read(dense, "type", classes=[str(y[0])], backed=True)
+    np.testing.assert_array_equal(found.X.rows(np.arange((y == y[0]).sum())), X[y == y[0]])
     (tmp_path / "sparse").mkdir()
     sparse = h5ad(X, y, tmp_path / "sparse", sp.csr_matrix)
     found = cobic.read(sparse, "type", drop=["c3"], backed=True)

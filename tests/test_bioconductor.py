@@ -31,6 +31,8 @@ TYPES = ["tumour", "tumour", "tumour", "normal", "normal"]
         ("several.rda", {"part": "se$logcounts"}),
         ("several.rda", {"part": "eset"}),
         ("several.rda", {"part": "eset$exprs"}),
+        ("with-errors.rds", {}),
+        ("matrix-and-frames.RData", {}),
     ],
 )
 def test_values_names_and_classes_are_those_of_r(name, options):
@@ -51,6 +53,12 @@ def test_a_symbol_describes_and_other_columns_may_be_classes():
     data = cobic.read(FILES / "ExpressionSet.rds", labels="site", drop=["s2"])
     assert data.y.tolist() == ["Zürich", "Rome", "Rome", "Oslo"]
     assert cobic.read(FILES / "ExpressionSet.rds", labels="age", drop=["s2"]).y.tolist() == ["50", "47", "66", "58"]
+
+
+def test_expression_stands_for_an_expression_set_with_errors():
+    assert "'se.exprs'" in cobic.read(FILES / "with-errors.rds", labels="type").set_aside
+    data = cobic.read(FILES / "with-errors.rds", labels="type", part="se.exprs")
+    np.testing.assert_array_equal(data.X, VALUES / 10)
 
 
 def test_another_assay_is_other_numbers():

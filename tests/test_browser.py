@@ -1,35 +1,27 @@
-"""The report in a real browser: it opens by itself, is small, answers the mouse, and shows names as names.
-
-Screenshots are kept in `test-artefacts/`. Without Chromium and its driver these tests skip, unless
-COBIC_BROWSER=required.
-"""
+"""The report in a real browser: it opens by itself, is small, answers the mouse, and shows names as names."""
 
 import base64
 import io
-import os
 import re
-import shutil
-import time
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from selenium import webdriver
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 import cobic
+from chromium import ARTEFACTS, Chromium
 from clocks import CtrlC, Ticking, time_by
 from cobic.answer.curve import Curve
+from cobic.io.plain import EXACT
 from cobic.report.page import render
 from cobic.report.story import PanelStory, Story
 from test_panel_report import AWKWARD, awkward
 
-ARTEFACTS = Path(__file__).parents[1] / "test-artefacts"
 pytestmark = pytest.mark.browser
 
 LONG = "a_name_without_a_space_that_is_as_long_as_some_identifiers_in_real_files_are_" * 3
@@ -43,68 +35,13 @@ EVIL = [
 ]
 
 
-class Browser:
-    """Headless Chromium with a page in it."""
+class Browser(Chromium):
+    """Chromium with a report in it."""
 
-    def __init__(self, folder):
-        browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-        driver = shutil.which("chromedriver")
-        if browser is None or driver is None:
-            reason = "there is no Chromium with its driver (Debian: apt-get install chromium chromium-driver)"
-            assert os.environ.get("COBIC_BROWSER") != "required", reason
-            pytest.skip(reason)
-        self.folder = folder
-        options = webdriver.ChromeOptions()
-        options.binary_location = browser
-        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-            options.add_argument(argument)
-        options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        self.driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-
-    def open(self, path, *, width=1400, height=900, dark=False):
-        self.command("Network.setCacheDisabled", cacheDisabled=True)
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.command("Emulation.setDeviceMetricsOverride", **size)
-        self.prefer("dark" if dark else "light")
-        self.driver.get(path.as_uri())
+    def open(self, path, **window):
+        super().open(path, **window)
         WebDriverWait(self.driver, 120, 0.02).until(lambda _: self.run("return document.documentElement.dataset.ready"))
         return float(self.run("return document.documentElement.dataset.ready"))
-
-    def command(self, name, **parameters):
-        return self.driver.execute_cdp_cmd(name, parameters)
-
-    def prefer(self, scheme):
-        features = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
-        listed = [{"name": name, "value": value} for name, value in features.items()]
-        self.command("Emulation.setEmulatedMedia", features=listed)
-
-    def run(self, script, *arguments):
-        return self.driver.execute_script(script, *arguments)
-
-    def find(self, selector):
-        return self.driver.find_element(By.CSS_SELECTOR, selector)
-
-    def all(self, selector):
-        return self.driver.find_elements(By.CSS_SELECTOR, selector)
-
-    def complaints(self):
-        return [entry for entry in self.driver.get_log("browser") if entry["level"] in ("WARNING", "SEVERE")]
-
-    def settle(self):
-        self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
-        time.sleep(0.3)
-
-    def keep(self, name, width):
-        """A picture of the whole page, made in a window as high as the page: nothing moves while it is taken."""
-        height = self.run("return document.documentElement.scrollHeight")
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.command("Emulation.setDeviceMetricsOverride", **size)
-        self.settle()
-        ARTEFACTS.mkdir(exist_ok=True)
-        picture = self.driver.get_screenshot_as_png()
-        (ARTEFACTS / name).write_bytes(picture)
-        return Image.open(io.BytesIO(picture)).convert("RGB")
 
     def rows(self):
         """What the table shows, by column."""
@@ -306,7 +243,7 @@ def test_the_csv_is_the_selection(browser, page, solved):
     browser.find("#csv").click()
     file = browser.folder / "features.csv"
     WebDriverWait(browser.driver, 120).until(lambda _: file.exists() and file.stat().st_size > 0)
-    got = pd.read_csv(file, float_precision="round_trip")
+    got = pd.read_csv(file, **EXACT)
     file.unlink()
     assert got["rank"].tolist() == list(range(1, 301))  # as they are shown
     got = got.sort_values("feature", ignore_index=True)

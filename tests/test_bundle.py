@@ -1,24 +1,27 @@
 """The engine of the relaxation against general solvers and brute force: small programs, looks, bundle, exchanges."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from scipy.sparse import csr_array
 
 import cobic
 from cobic.certified import bundle as engine
 from cobic.certified.bundle import Bundle, whole_numbers
 from cobic.certified.effort import Effort
 from cobic.certified.emptiness import Emptiness
-from cobic.certified.looks import Everything, Window, largest
+from cobic.certified.looks import Everything, Window, largest, window_size
 from cobic.certified.margins import largest_margin
 from cobic.certified.newton import LevelProjection, best_weights, projected
 from cobic.certified.programs import FeaturePrograms, round_to_counts
 from cobic.certified.quadratic import Admissible, least_of_model, nearest_below
 from cobic.certified.selections import more_even
+from cobic.certified.standing import Standing
 from cobic.certified.swaps import Swaps
 from cobic.search.budget import Budget
 from oracle import Oracle
@@ -311,6 +314,18 @@ def test_through_windows_the_answer_is_that_of_looks_at_everything():
     assert part.cut.values(counts[None, :])[0] / part.cut.size == pytest.approx(part.value, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "most", "size"),
+    [(np.float64, 1 << 26, 40), (np.float32, 1 << 26, 40), (np.float64, 2399, 0), (None, 1 << 26, 0)],
+)
+def test_a_large_window_is_a_part_of_the_features_and_takes_no_more_memory_than_the_data(dtype, most, size):
+    X = np.random.default_rng(0).normal(size=(60, 480))
+    X = X.astype(dtype) if dtype else csr_array(np.where(np.arange(480) % 100 == 0, X, 0.0))
+    effort = Effort(complete_window_cells=0, window_cells=60, most_window_cells=most, least_window=40)
+    problem = cobic.Problem(X, np.arange(60) % 2)
+    assert window_size(60, 480, problem.matrix.nbytes, effort) == size
+
+
 def test_a_rounded_mixture_has_the_counts_and_keeps_what_is_whole(expression):
     rng = np.random.default_rng(0)
     counts = expression.feature_class_sizes - 25
@@ -413,7 +428,7 @@ def test_a_search_ends_when_it_is_as_close_as_asked_for_and_says_so():
 
 
 def test_it_gives_up_when_nothing_comes_of_it():
-    impatient = Effort(patience=-10_000)
+    impatient = Effort(patience=0)
     data = cobic.datasets.make_expression(n_features=300, class_sizes=(30, 30), contaminated=0.15, seed=4)
     problem = data.problem()
     soon = cobic.solve(problem, effort=impatient)
@@ -425,6 +440,19 @@ def test_it_gives_up_when_nothing_comes_of_it():
     patient = cobic.solve(problem, target_gap=0, max_programs=soon.lps + 300, effort=impatient)
     assert patient.lps > soon.lps
     assert patient.gap <= soon.gap
+
+
+@pytest.mark.parametrize(("last", "goes_on"), [(9_993, False), (9_994, True)], ids=["a unit", "half of the gap"])
+def test_single_units_of_a_gap_do_not_keep_a_search_going(expression, last, goes_on):
+    budget = no_limit(expression)
+    best = SimpleNamespace(support=expression.selectable, n_selected=0)
+    standing = Standing(expression, budget, best, 10**6, 1e-9, Effort(patience=100, few_features=0))
+    standing.upper_bound = 10_000
+    for lps, n_selected in ((10, 9_988), (60, 9_991), (105, last)):
+        budget.lps, best.n_selected = lps, n_selected
+        assert not standing.is_stuck()
+    budget.lps = 200
+    assert standing.is_stuck() is not goes_on
 
 
 def test_the_price_of_all_samples_is_kept_by_whole_multipliers():

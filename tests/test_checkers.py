@@ -102,6 +102,17 @@ def test_checking_takes_the_memory_that_the_file_does(exact):
     assert peak < 50e6  # held as dense vectors, they take 115 MB
 
 
+def test_multipliers_that_are_looked_at_together_take_little_memory_where_samples_are_many():
+    problem = cobic.Problem(np.random.default_rng(0).normal(size=(4000, 20)), np.arange(4000) % 2)
+    proof = Proof(problem, {"multipliers": [[[row, 1]] for row in range(3000)], "slopes": [0] * 3000, "tree": []})
+    tracemalloc.start()
+    for index in range(3):
+        proof._evaluated(index)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6  # the weights of all at once would take 190 MB, three times
+
+
 @pytest.mark.parametrize("exact", [False, True])
 def test_a_full_memory_refuses(monkeypatch, small, exact):
     def full(*_):

@@ -299,6 +299,36 @@ def test_a_broken_model_is_exit_4(table, tmp_path, capsys):
     assert "version" in fails(capsys, 4, "classify", tmp_path / "model.json", table)
 
 
+def test_the_features_of_a_panel_are_enough_to_classify(table, tmp_path, capsys):
+    def printed(path):
+        assert main(["classify", str(tmp_path / "a" / "model.json"), str(path), "--labels", "class"]) == 0
+        return capsys.readouterr()
+
+    rules = ["--size", "4", "--transform", "standardise", "--gap", "50%", "--time-limit", "5"]
+    main(["panel", str(table), "--labels", "class", *rules, "--out", str(tmp_path / "a")])
+    capsys.readouterr()
+    everything, whole = printed(table), pd.read_csv(table, index_col=0)
+    genes = pd.read_csv(tmp_path / "a" / "panel.csv")["feature"].tolist()
+    whole[["class", *genes[::-1]]].to_csv(tmp_path / "four.csv")
+    few = printed(tmp_path / "four.csv")
+    assert few.out == everything.out
+    assert "lacks features of the model, but none of the 4 by which it classifies" in few.err
+    whole[genes].T.to_csv(tmp_path / "rows.csv")
+    assert main(["classify", str(tmp_path / "a" / "model.json"), str(tmp_path / "rows.csv")]) == 0
+    in_rows = capsys.readouterr().out
+    whole[genes].to_csv(tmp_path / "columns.csv")
+    assert main(["classify", str(tmp_path / "a" / "model.json"), str(tmp_path / "columns.csv")]) == 0
+    assert in_rows == capsys.readouterr().out
+    whole[["class", *genes[1:]]].to_csv(tmp_path / "three.csv")
+    message = fails(capsys, 2, "classify", tmp_path / "a" / "model.json", tmp_path / "three.csv", "--labels", "class")
+    assert "three.csv lacks " in message
+    model = json.loads((tmp_path / "a" / "model.json").read_text())
+    other = next(at for at, name in enumerate(model["feature_names"]) if name not in genes)
+    model["feature_names"][other] = genes[0]  # another probe of the same name, which may be the one that was measured
+    (tmp_path / "a" / "model.json").write_text(json.dumps(model))
+    fails(capsys, 2, "classify", tmp_path / "a" / "model.json", tmp_path / "four.csv", "--labels", "class")
+
+
 def test_new_data_that_do_not_match_are_exit_2(table, tmp_path, capsys):
     main(["select", str(table), "--labels", "class", "--method", "fixed-point", "--out", str(tmp_path / "a")])
     (tmp_path / "new.csv").write_text("sample,gene_001,gene_000\nx,1,2\n")
@@ -508,11 +538,20 @@ def test_demo_shows_a_result(capsys):
 def test_datasets_are_listed_and_version_is_told(capsys):
     assert main(["datasets"]) == 0
     listed = capsys.readouterr().out
-    assert all(name in listed for name in ("golub", "notterman", "khan", "sorlie", "alon", "singh", "gravier"))
+    names = {"golub", "notterman", "khan", "sorlie", "alon", "singh", "gravier", "synthetic"}
+    assert {line.split()[0] for line in listed.splitlines()} == names
     with pytest.raises(SystemExit) as exit_:
         main(["--version"])
     assert exit_.value.code == 0
     assert cobic.__version__ in capsys.readouterr().out
+
+
+def test_the_synthetic_data_are_those_of_make_expression(tmp_path, capsys):
+    assert main(["datasets", "synthetic", "--out", str(tmp_path)]) == 0
+    made, read = cobic.datasets.make_expression(seed=0), cobic.read(tmp_path / "synthetic.csv", "class")
+    assert (read.X == made.X).all()
+    assert (read.y == made.y).all()
+    assert (cobic.read(tmp_path / "synthetic-test.csv", "class").X == made.test.X).all()
 
 
 def test_a_data_set_is_written_as_a_table_that_select_takes(real_data, tmp_path, capsys):

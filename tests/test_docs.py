@@ -8,16 +8,22 @@ import runpy
 import shlex
 import subprocess
 import sys
+import tarfile
 import time
 import tomllib
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 from numpydoc.validate import validate
 
 import cobic
 from clocks import time_by
+from cobic.cli import main
+from cobic.cli.main import build_parser
+from cobic.io import table_text
 from cobic.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -55,17 +61,22 @@ def blocks(path, language):
     return re.findall(rf"```{language}\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LONG_PAGES = {"analyses.md"}
+BUILT = {"_build", "generated"}  # what `make docs` makes
+PAGES = sorted(ROOT.glob("*.md"))
+PAGES += [page for page in sorted((ROOT / "docs").rglob("*.md")) if not BUILT.intersection(page.parts)]
+# The others are run by tests/test_tasks.py.
+READ_ALONE = [page for page in PAGES if page.parent.name != "tasks" and page.name != "reading.md"]
+
+
+def named(pages, marks):
+    return [pytest.param(page, marks=marks(page), id=str(page.relative_to(ROOT))) for page in pages]
 
 
 def marks_of(page):
-    if any("load_" in block for block in blocks(page, "python")):
-        return [pytest.mark.real_data]
-    return [pytest.mark.long] if page.name in LONG_PAGES else []
+    return [pytest.mark.real_data] if any("load_" in block for block in blocks(page, "python")) else []
 
 
-@pytest.mark.parametrize("page", [pytest.param(page, marks=marks_of(page), id=page.name) for page in PAGES])
+@pytest.mark.parametrize("page", named(READ_ALONE, marks_of))
 def test_python_examples_run(page, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
     for block in blocks(page, "python"):
@@ -75,41 +86,115 @@ def test_python_examples_run(page, tmp_path, monkeypatch, request):
             exec(compile(block, str(page), "exec"), {})
 
 
+# What a block may be. Python and R are run, of console what begins with $ cobic and takes seconds (the parser knows the
+# rest); the others show what was printed or is in a file. What stands in braces is no code.
+RUN, SHOWN = {"python", "console", "r"}, {"text", "json", "csv", "yaml", "toml"}
+
+
+@pytest.mark.parametrize("page", named(PAGES, lambda _: []))
+def test_every_block_is_run_or_shown(page):
+    fences = re.findall(r"^ *```+(.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    kinds = [kind.strip() for kind in fences if kind.strip()]
+    assert len(fences) == 2 * len(kinds)
+    assert {kind for kind in kinds if not kind.startswith("{")} <= RUN | SHOWN
+    assert "r" not in kinds or page not in READ_ALONE
+
+
 @pytest.mark.long
 def test_the_tutorial_runs_and_finds_what_was_planted(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    with time_by(time.monotonic):  # it limits its path to seconds; what is asserted is found before that
-        names = runpy.run_path(str(ROOT / "docs" / "tutorial.py"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("matplotlib.pyplot.subplots", lambda **_: (None, Figure().subplots()))  # without a screen
+    with time_by(time.monotonic):  # as for readers
+        names = runpy.run_path(str(ROOT / "docs" / "gallery" / "plot_tutorial.py"))
     assert set(names["suspects"]["sample"].head(2)) == set(names["mislabelled"])
     assert len(names["best"]) == 30
     assert names["result"].consistent
     assert (names["predicted"] == names["new"].y).mean() > 0.8
     assert "a selection of" in capsys.readouterr().out
-    assert {path.name for path in tmp_path.iterdir()} == {"lab.csv", "new.csv", "best-genes.csv", "model.json"}
+    assert {path.name for path in names["lab"].iterdir()} == {"lab.csv", "new.csv", "best-genes.csv", "model.json"}
 
 
-def test_console_examples_of_the_readme_run(real_data, tmp_path):
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "cobic").symlink_to(Path(sys.executable).parent / "cobic")
-    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    commands = [
-        line.removeprefix("$ ")
-        for block in blocks(ROOT / "README.md", "console")
+@pytest.mark.parametrize("page", named(PAGES, lambda _: []))
+def test_links_lead_somewhere_without_the_site(page):
+    links = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
+    inside = [link for link in links if "://" not in link and "auto_gallery" not in link]
+    assert [link for link in inside if not (page.parent / link).exists()] == []
+
+
+def test_every_page_has_one_place_on_the_site():
+    start, pages = ROOT / "docs" / "index.md", [page for page in PAGES if page.parent != ROOT]
+    lists = [(page, block) for page in pages for block in blocks(page, "{toctree}")]
+    listed = Counter(
+        (page.parent / re.sub(r".*<(.*)>", r"\1", line)).resolve()
+        for page, block in lists
         for line in block.splitlines()
-        if line.startswith("$ cobic ")
-    ]
-    assert len(commands) >= 3
-    for command in commands:
-        if shlex.split(command, comments=True)[1] != "reproduce":  # minutes; tested row by row elsewhere
+        if line and not line.startswith(":") and "auto_gallery" not in line
+    )
+    assert listed == Counter(page.with_suffix("") for page in pages if page != start)
+
+
+def commands_of(page):
+    """What a page says to type, without the comments beside it."""
+    lines = [line for block in blocks(page, "console") for line in block.splitlines()]
+    return [shlex.split(line[2:].partition(" > ")[0], comments=True) for line in lines if line.startswith("$ cobic ")]
+
+
+@pytest.mark.parametrize("page", named([page for page in PAGES if commands_of(page)], lambda _: []))
+def test_commands_are_known_to_the_parser(page):
+    for _, *words in commands_of(page):
+        build_parser().parse_args(words)
+
+
+@pytest.fixture
+def workshop(tmp_path, monkeypatch):
+    """A folder with the tables that the examples of panels name."""
+    data = cobic.datasets.make_expression(n_features=80, informative=0.8, seed=1)
+    (tmp_path / "leukaemia.csv").write_text(table_text(data), encoding="utf-8")
+    (tmp_path / "new.csv").write_text(table_text(data.test), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def laboratory(workshop, real_data):
+    """The same with the real files that other examples name."""
+    with tarfile.open(real_data / "binary" / "alon.tar.gz") as archive:
+        archive.extractall(workshop, filter="data")
+    assert main(["datasets", "golub", "--out", "data"]) == 0
+    return workshop
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("page", ["index.md", "panels.md"])
+def test_commands_run(page, workshop):
+    run_commands(page, workshop)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("page", ["first.md", "report.md", "rivals.md"])
+def test_commands_on_real_data_run(page, laboratory):
+    run_commands(page, laboratory)
+
+
+def run_commands(page, folder):
+    (folder / "bin").mkdir()
+    (folder / "bin" / "cobic").symlink_to(Path(sys.executable).parent / "cobic")
+    environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    for command in commands_of(ROOT / "docs" / page):
+        if command[1] != "reproduce":  # half a minute; tested row by row elsewhere
+            force = ["--force"] if command[1:3] == ["datasets", "golub"] else []
             ended = subprocess.run(
-                shlex.split(command, comments=True),
-                cwd=tmp_path,
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=False,
+                [*command, *force], cwd=folder, env=environment, capture_output=True, text=True, check=False
             )
             assert ended.returncode == 0, (command, ended.stderr)
+
+
+def test_what_inspect_says_is_what_the_page_shows(real_data, monkeypatch, capsys):
+    monkeypatch.chdir(real_data / "golub")
+    (console,) = blocks(ROOT / "docs" / "inspect.md", "console")
+    command, _, told = console.partition("\n")
+    assert main(shlex.split(command)[2:]) == 0
+    assert capsys.readouterr().out == told
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ import pytest
 
 import cobic
 from clocks import Ticking, time_by
+from cobic.analyses import margin
+from cobic.analyses.tracing import NoPathError
 from cobic.certified.approach import Approach
 from cobic.cli import main
 from cobic.io import table_text
@@ -205,6 +207,17 @@ def test_the_cross_validated_margin_is_that_of_the_path(data):
     assert model.cv_results_["cv_error"].tolist() == curve.table["cv_error"].tolist()
     assert model.n_selected_ >= curve.chosen_result.n_selected
     assert (model.predict(data.X) == data.y).all()
+
+
+def test_a_search_for_the_margin_that_ran_out_of_time_says_so(data, monkeypatch):
+    def in_vain(*_, **__):
+        raise NoPathError
+
+    monkeypatch.setattr(margin, "path", in_vain)
+    chosen = margin.choose_alpha(cobic.Problem(data.X, data.y), "auto", margin.TimeLeft(None))
+    assert chosen.words == "alpha = 0, as no selection was found even without a margin"
+    limited = margin.choose_alpha(cobic.Problem(data.X, data.y), "auto", margin.TimeLeft(1000.0))
+    assert re.fullmatch(rf"{chosen.words} in [\d.]+ s, the share of a fit in the time limit", limited.words)
 
 
 def test_where_hard_margins_become_soft_ones_that_is_loud(data):

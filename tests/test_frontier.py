@@ -1,16 +1,18 @@
 """Panels of several sizes: what the table says, which size is taken, files, and runs that are stopped and go on."""
 
 import json
+import statistics
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import PredefinedSplit, StratifiedKFold
 
 import cobic
 from clocks import CtrlC, time_by
+from cobic.analyses.folds import add_shortfalls, margins_of
 from cobic.analyses.frontier import default_sizes
 from cobic.answer.frontier import choose_size, read_frontier
 from cobic.cli import main
@@ -27,8 +29,9 @@ def found():
 
 
 def test_each_size_has_its_best_panel(found):
-    names = "size counts tail_margin bound gap status worst_margin read_back seconds cv_error cv_se chosen"
-    assert list(found.table) == names.split()
+    names = "size counts tail_margin bound gap status worst_margin read_back seconds"
+    judged = "cv_error cv_se cv_shortfall cv_shortfall_se chosen"
+    assert list(found.table) == [*names.split(), *judged.split()]
     for size, row in zip(ASKED["sizes"], found.table.to_dict("records")):
         alone = cobic.panel(DATA.X, DATA.y, size=size, tail=0.5)
         kept = found.panels[size]
@@ -54,31 +57,64 @@ def test_all_pairs_in_rationals(found):
     assert found.table["tail_margin"][0] == pytest.approx(float(best), rel=1e-9)
 
 
-def test_errors_are_those_of_panels_chosen_in_the_folds(found):
+def test_held_out_samples_are_judged_by_panels_chosen_in_the_folds(found):
     folds = StratifiedKFold(3, shuffle=True, random_state=0).split(DATA.X, DATA.y)
-    wrong = []
+    wrong, margins = [], {size: [] for size in ASKED["sizes"]}
     for train, test in folds:
-        alone = cobic.panel(DATA.X[train], DATA.y[train], size=24, tail=0.5)
+        for size in ASKED["sizes"]:
+            alone = cobic.panel(DATA.X[train], DATA.y[train], size=size, tail=0.5, split="even")
+            first, second = alone.model.means(DATA.X[test]).T
+            margins[size] += np.where(DATA.y[test] == alone.model.classes[0], first - second, second - first).tolist()
         wrong.append((alone.model.predict(DATA.X[test]) != DATA.y[test]).mean())
     assert found.table["cv_error"].iloc[-1] == pytest.approx(np.mean(wrong))
     assert found.table["cv_se"].iloc[-1] == pytest.approx(np.std(wrong, ddof=1) / np.sqrt(3))
+    typical = {size: statistics.median(map(abs, each)) for size, each in margins.items()}
+    short = {size: [max(0.0, 1 - one / typical[size]) for one in each] for size, each in margins.items()}
+    mean = {size: statistics.fmean(each) for size, each in short.items()}
+    least = min(mean, key=mean.get)
+    for row in found.table.to_dict("records"):
+        more = [here - there for here, there in zip(short[row["size"]], short[least], strict=True)]
+        assert row["cv_shortfall"] == pytest.approx(mean[row["size"]])
+        assert row["cv_shortfall_se"] == pytest.approx(statistics.stdev(more) / np.sqrt(len(more)))
 
 
 def test_the_smallest_size_within_a_standard_error_is_taken(found):
-    table, many = pd.DataFrame({"size": [2, 5, 10], "tail_margin": 1.0}), 10_000
-    table["cv_error"], table["cv_se"] = [0.3, 0.15, 0.1], 0.06
-    assert choose_size(table, many)[0] == 5
-    assert choose_size(table.assign(cv_se=0.01), many)[0] == 10
-    assert choose_size(table.assign(cv_error=[np.nan, 0.15, 0.1]), many)[0] == 5
-    assert choose_size(table.assign(cv_error=np.nan), many) == (None, "no size could be fitted in all folds")
-    assert choose_size(table[["size", "tail_margin"]], many) == (None, "without cross-validation nothing is chosen")
+    table = pd.DataFrame({"size": [2, 5, 10], "tail_margin": 1.0, "cv_shortfall": [0.3, 0.15, 0.1]})
+    table["cv_shortfall_se"] = [0.1, 0.06, 0.0]
+    assert choose_size(table)[0] == 5
+    assert choose_size(table.assign(cv_shortfall_se=[0.2, 0.01, 0.0]))[0] == 2  # each by its own difference
+    assert choose_size(table.assign(cv_shortfall_se=0.01))[0] == 10
+    assert choose_size(table.assign(cv_shortfall_se=np.nan))[0] == 10
+    assert choose_size(table.assign(cv_shortfall=[np.nan, 0.15, 0.1]))[0] == 5
+    assert choose_size(table.assign(cv_shortfall=np.nan)) == (None, "no size could be fitted in all folds")
+    assert choose_size(table[["size", "tail_margin"]]) == (None, "without cross-validation nothing is chosen")
     assert found.table["chosen"].tolist() == (found.table["size"] == found.chosen).tolist()
 
 
-def test_folds_without_errors_do_not_make_a_choice_certain():
-    table = pd.DataFrame({"size": [2, 5, 10], "tail_margin": 1.0, "cv_error": [0.1, 0.02, 0.0], "cv_se": 0.0})
-    assert choose_size(table, 40)[0] == 5  # one error more among 40 samples: sqrt(1/42 · 41/42 / 40) = 0.024
-    assert choose_size(table, 4000)[0] == 10
+def test_a_margin_is_above_the_largest_of_the_other_classes():
+    means = np.array([[3.0, 1.0, 2.5], [3.0, 1.0, 2.5]])
+    assert margins_of(means, np.array([0, 1])).tolist() == [0.5, -2.0]
+
+
+def test_a_size_that_leaves_samples_close_to_the_border_is_not_taken_for_having_no_more_errors():
+    right, close = [2.0] * 30, [*[2.0] * 18, *[0.1] * 12]
+    table = pd.DataFrame({"size": [2, 5], "tail_margin": 1.0})
+    add_shortfalls(table, np.array([close, right]))
+    assert table["cv_shortfall"].tolist() == pytest.approx([12 * 0.95 / 30, 0.0])
+    assert choose_size(table)[0] == 5
+    add_shortfalls(table, np.zeros((2, 30)))  # nothing is told apart: no share of nothing
+    assert table["cv_shortfall"].tolist() == [1.0, 1.0]
+    assert choose_size(table)[0] == 2
+
+
+def test_held_out_classes_of_which_nothing_was_learned_are_errors_and_decide_nothing():
+    others = DATA.X[:6] + 5.0 * (np.arange(24) % 3 == 0)
+    X, y = np.vstack([DATA.X, others]), np.array([*DATA.y, *["other"] * 6])
+    folds = PredefinedSplit([*np.arange(len(DATA.y)) // 2 % 2, *[0] * 6])
+    found = cobic.frontier(X, y, sizes=[3, 9], cv=folds)
+    assert found.chosen in (3, 9)
+    assert np.isfinite(found.table["cv_shortfall"]).all()
+    assert (found.table["cv_error"] >= 0.5 * 6 / 26 - 1e-12).all()
 
 
 def test_sizes_by_default_are_round_and_go_to_the_ends():
@@ -213,7 +249,7 @@ def test_the_folder_holds_the_frontier_and_the_chosen_panel(folder, table, found
     assert main(["verify", str(folder / "certificate.json"), *data]) == 0
     assert main(["classify", str(folder / "model.json"), *data, "--json"]) == 0
     assert main(["report", str(folder), *data, "--frontier", str(folder), "--out", str(table.parent / "r.html")]) == 0
-    assert "Chosen by the cross-validated error" in (table.parent / "r.html").read_text()
+    assert "Chosen by cross-validation" in (table.parent / "r.html").read_text()
     assert main(["report", str(folder), *data, "--frontier", str(table.parent), "--out", str(table.parent / "q")]) == 2
     assert "is not a folder of `cobic frontier --out`" in capsys.readouterr().err
 
@@ -221,7 +257,7 @@ def test_the_folder_holds_the_frontier_and_the_chosen_panel(folder, table, found
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"chosen": 24}, "does not follow from its errors"),
+        ({"chosen": 24}, "does not follow from its rows"),
         ({"rows": []}, "frontier.json and frontier.csv differ"),
         ({"reason": None}, "is damaged"),
         ({"tail": 0.3}, "another question than the panel: tail"),

@@ -193,3 +193,10 @@ def test_no_colours_where_nobody_sees_them(tables, settings):
             cwd=tables, env={**environment, "TERM": "xterm-256color"}, capture_output=True, text=True, check=True,
         )  # fmt: skip
         assert not re.search(r"\x1b\[[0-9;]*[1-9][0-9;]*m", live.stdout)
+
+
+@pytest.mark.parametrize(("command", "what"), [("path", "of each fit"), ("stability", "of each run")])
+def test_the_help_says_of_what_the_time_limit_is(command, what, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert f"--time-limit SECONDS {what}".strip() in " ".join(capsys.readouterr().out.split())

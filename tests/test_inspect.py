@@ -1,5 +1,6 @@
 import json
 import shlex
+import shutil
 
 import anndata
 import numpy as np
@@ -37,9 +38,12 @@ def test_the_command_to_run_next_works(name, tmp_path, capsys):
     assert main([*command[1:-1], str(tmp_path / "answer")]) == 0
 
 
-def test_golub_with_and_without_classes(real_data, capsys):
+def test_golub_with_and_without_classes(real_data, tmp_path, capsys):
     file, classes = real_data / "golub/data_set_ALL_AML_train.csv", real_data / "golub/actual.csv"
-    told = shown(capsys, file)
+    assert shown(capsys, file)["next"] == f"cobic select {file} --labels-file {classes} --out answer"
+    alone = tmp_path / file.name  # without the file of classes beside it
+    shutil.copy(file, alone)
+    told = shown(capsys, alone)
     assert told["shape"] == "38 samples × 7129 features"
     assert told["layout"].startswith("features in rows, guessed from the shape")
     assert told["set aside"] == "38 columns 'call'"
@@ -71,6 +75,27 @@ def test_what_is_wrong_is_shown_not_refused(tmp_path, capsys):
     assert "1 not a number, the first in line 3, column 5 ('g2'): 'x7'" in told["missing"]
     assert "1 sample names occur more than once, as 's1'" in told["names"]
     assert "1 feature names occur more than once, as 'g1'" in told["names"]
+
+
+@pytest.mark.parametrize("in_rows", [True, False])
+def test_a_table_about_the_samples_beside_the_data_is_proposed(in_rows, tmp_path, capsys):
+    names = [f"s{at}" for at in range(12)]
+    genes = pd.DataFrame(numbers(30, 12), index=pd.Index([f"g{at}" for at in range(30)], name="gene"), columns=names)
+    (genes.T if in_rows else genes).to_csv(tmp_path / "numbers.csv")
+    about = {"remark": [f"no {at}" for at in range(12)], "lane": [1, 2] * 6, "kit": ["x", "y", "x"] * 4}
+    about = pd.DataFrame({**about, "condition": ["ill", "well"] * 6}, index=pd.Index(names, name="sample"))
+    about.iloc[::-1].to_csv(tmp_path / "coldata.csv")
+    expected = ["--labels", "condition", "--labels-file", str(tmp_path / "coldata.csv")]
+    assert proposed(capsys, tmp_path / "numbers.csv") == expected
+    about.drop(columns="condition").to_csv(tmp_path / "coldata.csv")  # numbers that are not called classes are none
+    assert proposed(capsys, tmp_path / "numbers.csv") == ["--labels", "kit", *expected[2:]]
+    about.iloc[1:].to_csv(tmp_path / "coldata.csv")
+    assert "CLASSES" in document(capsys, tmp_path / "numbers.csv")["next"]  # one sample is not in the table
+    about["condition"].to_csv(tmp_path / "coldata.csv")
+    assert proposed(capsys, tmp_path / "numbers.csv") == expected[2:]
+    about.iloc[5, 3] = None
+    about["condition"].to_csv(tmp_path / "coldata.csv")
+    assert proposed(capsys, tmp_path / "numbers.csv") == [*expected[2:], "--class", "ill", "--class", "well"]
 
 
 @pytest.mark.parametrize(
@@ -112,6 +137,25 @@ def test_a_proposal_that_would_fail_is_not_made(tmp_path, capsys):
     frame.to_csv(tmp_path / "no.csv", index_label="sample")
     (tmp_path / "no.cls").write_text("5 2 1\n# a b\n0 0 1 1 1\n")
     assert proposed(capsys, tmp_path / "no.csv") == ["--labels-file", "<FILE WITH THE CLASSES>"]
+
+
+@pytest.mark.parametrize("asked", [(), ("--labels", "status")])
+def test_samples_without_a_class_are_left_out_by_what_is_proposed(asked, tmp_path, capsys):
+    frame = pd.DataFrame(numbers(7, 3), index=[f"s{at}" for at in range(7)], columns=["g1", "g2", "g3"])
+    frame["g1"], frame["g2"] = [9, 1, 5, 8, 2, 4, 1.5], [1, 9, 5, 2, 8, 4, 9.5]
+    frame.insert(0, "status", ["ill", "well", "", "ill", "well", "NA", "well"])
+    frame.to_csv(tmp_path / "some.csv", index_label="sample")
+    found = document(capsys, tmp_path / "some.csv", *asked)
+    assert "some samples have no class in 'status': the commands below leave them out" in found["notices"]
+    command = shlex.split(found["next"])
+    assert command[3:9] == ["--labels", "status", "--class", "ill", "--class", "well"]
+    answer = tmp_path / "answer"
+    assert main([*command[1:-1], str(answer)]) == 0
+    assert json.loads((answer / "run.json").read_text())["n_samples"] == 5
+    capsys.readouterr()
+    frame.insert(0, "group", list("xyxyxyx"))  # where all have one comes first
+    frame.to_csv(tmp_path / "all.csv", index_label="sample")
+    assert proposed(capsys, tmp_path / "all.csv") == ["--labels", "group"]
 
 
 def test_a_proposal_that_fits_both_ways_says_which(tmp_path, capsys):

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import dask
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,6 +52,13 @@ EXACT, ROUNDED = 1 << 60, (1 << 53) + 1
 y = ["a", "b"]
 
 
+@pytest.fixture
+def on_this_machine():
+    """No cluster computes the chunks of dask, whatever other tests left open in this process."""
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
 def kinds(X):
     yield X
     yield np.asfortranarray(X)
@@ -60,6 +68,7 @@ def kinds(X):
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+@pytest.mark.usefixtures("on_this_machine")
 def test_whole_numbers_are_not_rounded_in_silence(dtype):
     for X in kinds(np.array([[EXACT, 1, 5], [2, 3, 4]], dtype)):
         assert cobic.Problem(X, y).margins([True] * 3).shape == (2,)

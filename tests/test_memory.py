@@ -157,6 +157,13 @@ def test_numbers_that_are_not_kept_as_they_are_take_room_for_both(tmp_path, all_
     assert estimate.reading == (held + copied) * SHAPE[0] * SHAPE[1] + 300 * sum(SHAPE)
 
 
+def test_a_window_of_many_samples_takes_room(monkeypatch):
+    zeros = np.broadcast_to(np.float32(0), (1000, 400_000))
+    needed = cobic.estimate_memory(zeros).solving
+    monkeypatch.setattr(memory, "window_size", lambda *_: 0)
+    assert needed - cobic.estimate_memory(zeros).solving == 8 * 1000 * (400_000 // 12)
+
+
 def test_soft_margins_take_more():
     data = cobic.datasets.make_expression(200, seed=1)
     hard, soft = (cobic.estimate_memory(data.problem(slack_penalty=price)).needed for price in (float("inf"), 1.0))
@@ -184,14 +191,14 @@ def test_the_cells_of_a_text_are_told_from_its_beginning(tmp_path, all_sizes, fo
     assert cells == pytest.approx(400 * SHAPE[1], rel=0.5 if form.endswith("gz") else 0.05)
 
 
-@pytest.mark.parametrize("pack", [gzip, bz2, lzma])
-def test_how_much_a_text_shrinks_is_measured(tmp_path, all_sizes, pack):
+@pytest.mark.parametrize(("pack", "quickly"), [(gzip, {}), (bz2, {}), (lzma, {"preset": 0})])
+def test_how_much_a_text_shrinks_is_measured(tmp_path, all_sizes, pack, quickly):
     """Counts of which most are zero shrink to a twentieth, and measurements to a half."""
     rng = np.random.default_rng(0)
     for draw in (lambda: np.where(rng.random(2000) < 0.05, rng.poisson(1.5, 2000), 0), lambda: rng.normal(size=2000)):
         lines = [",".join(map(str, draw().tolist())) for _ in range(500)]
         path = tmp_path / f"counts.csv.{ {gzip: 'gz', bz2: 'bz2', lzma: 'xz'}[pack] }"
-        path.write_bytes(pack.compress(("\n".join(lines) + "\n").encode()))
+        path.write_bytes(pack.compress(("\n".join(lines) + "\n").encode(), **quickly))
         assert cobic.estimate_memory(path).matrix == pytest.approx(8 * 1_000_000, rel=0.1)
 
 

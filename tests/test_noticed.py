@@ -11,7 +11,9 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
+from anndata import AnnData
 from rich.console import Console
+from scipy.sparse import csr_array
 
 import cobic
 from cobic.cli import common, main
@@ -93,6 +95,52 @@ def test_it_is_noticed_and_the_command_that_is_proposed_works(write, notice, sha
     assert main([*shlex.split(found["next"])[1:], "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["n_samples"], told["n_features"]) == shape
+
+
+@pytest.mark.parametrize("kind", ["csv", "h5ad"])
+def test_cells_without_a_number_are_said_to_stop_the_commands_that_are_proposed(kind, tmp_path, capsys):
+    X, path = measured(), tmp_path / f"table.{kind}"
+    X[[2, 3, 3], [4, 4, 9]] = [np.nan, np.inf, np.nan]
+    if kind == "csv":
+        samples_in_rows(path, X)
+    else:
+        obs = pd.DataFrame({"class": TYPES}, index=SAMPLES)
+        AnnData(csr_array(X), obs, pd.DataFrame(index=GENES)).write_h5ad(path)
+    main(["inspect", str(path)])
+    notice = "3 cells hold no finite number, in 2 of 30 features, which the commands below refuse: impute first"
+    assert notice in capsys.readouterr().out
+    main(["inspect", str(path), "--json"])
+    command = shlex.split(json.loads(capsys.readouterr().out)["next"])[1:]
+    assert main([*command[:-1], str(tmp_path / "answer")]) == 2
+    assert "impute it first" in capsys.readouterr().err
+
+
+def test_cells_of_samples_that_the_commands_leave_out_are_not_said_to_stop_them(tmp_path, capsys):
+    table = pd.DataFrame(measured(), index=SAMPLES, columns=GENES)
+    table.insert(0, "class", [*TYPES[:-1], None])
+    table.iloc[-1, 3] = np.nan
+    table.to_csv(tmp_path / "table.csv")
+    main(["inspect", str(tmp_path / "table.csv"), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert not [notice for notice in told["notices"] if "no finite number" in notice]
+    assert main([*shlex.split(told["next"])[1:-1], str(tmp_path / "answer")]) == 0
+
+
+@pytest.mark.parametrize("heading", ["relapse", "Befund 2"])
+def test_a_feature_of_zeros_and_ones_among_measurements_may_be_the_classes(heading, tmp_path, capsys):
+    table = pd.DataFrame(measured() + 0.001, index=SAMPLES, columns=GENES)
+    table[heading] = (TYPES == "tumour").astype(int)
+    table["batch"] = np.arange(12) // 2  # six pairs are no classes that one would expect
+    table.to_csv(tmp_path / "table.csv")
+    main(["inspect", str(tmp_path / "table.csv")])
+    said = capsys.readouterr().out
+    shown = shlex.quote(heading)
+    assert f"feature '{heading}' is one of 2 whole numbers, among measurements: if these are the classes" in said
+    assert f"--labels {shown}; if it is no measurement, --drop {shown}" in said
+    assert "'batch' is one of" not in said
+    np.round(table).to_csv(tmp_path / "whole.csv")
+    main(["inspect", str(tmp_path / "whole.csv")])
+    assert "whole numbers, among" not in capsys.readouterr().out
 
 
 def test_nothing_is_noticed_where_all_is_well(tmp_path, capsys):

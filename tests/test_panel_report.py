@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import cobic
-from cobic.answer.panel_words import panel_explanation, panel_question, panel_sentence
+from cobic.answer.panel_words import panel_explanation, panel_lines, panel_question, panel_sentence
 from cobic.cli import main
 from cobic.io import table_text
 from cobic.problem import PanelProblem
@@ -82,6 +82,31 @@ def test_what_it_means_depends_on_the_tail_and_on_who_is_read_back():
     )
     assert panel_explanation(worst).endswith("The class of every sample is read back.")
     assert "no panel of 1 + 1 features has a worst margin above" in panel_sentence(worst)
+
+
+def test_what_is_proven_is_told_in_percent_where_that_means_something(found):
+    def proven(tail_margin, bound):
+        left = replace(found, status=Status.FEASIBLE, tail_margin=tail_margin, bound=bound)
+        return panel_lines(left).splitlines()[-1]
+
+    assert proven(2.0, 3.0) == "Proven: no other panel of 3 + 2 features is better by more than 50 %."
+    most = "Proven: no other panel of 3 + 2 features has a tail margin above"
+    assert proven(0.5, 3.25) == f"{most} 3.25."  # by 550 %: so little is known about the panel, too
+    assert proven(0.0, 3.25) == f"{most} 3.25."  # of which there is no share
+    assert proven(-0.5, -0.25) == f"{most} −0.25."
+
+
+def test_a_small_class_that_is_lost_is_named_with_what_helps():
+    y = np.array(["a"] * 8 + ["b"])
+    X = np.column_stack([np.r_[np.full(8, 9.0), 8.5], np.r_[np.full(8, 1.0), 1.5]])
+    lost = some_panel(X, y, 2, tail=0.3)
+    told = "1 of the 9 samples is not read back. These are 1 of 1 of class b"
+    cure = ": with balanced weights (--weights balanced) all classes count the same."
+    assert told + cure in panel_explanation(lost)
+    assert told + cure in panel_lines(lost)
+    balanced = some_panel(X, y, 2, tail=0.3, weights="balanced")  # there is no other panel of two
+    assert panel_explanation(balanced).endswith(f"{told}.")
+    assert panel_explanation(some_panel(X, y, 2, tail=0.0)).endswith(f"{told}.")  # the worst has no weight
 
 
 def test_under_log2_margins_are_factors_too():
@@ -162,7 +187,7 @@ def test_the_frontier_is_a_table(found):
         {"size": [2, 4, 9], "tail_margin": [1.0, 2.0, 1.5], "bound": [1.0, 2.5, 1.8], "cv_error": [0.2, 0.1, np.nan]}
     ).assign(cv_se=0.05, chosen=[False, True, False])
     page = Page(render(PanelStory(found, frontier=frontier)))
-    assert "Chosen by the cross-validated error: 4 features." in page.text
+    assert "Chosen by cross-validation: 4 features." in page.text
     assert "4 2 2.5 25 % 10 % ± 5 chosen" in page.text
     assert page.data["notes"]["path"]["text"][2] == "9 features · tail margin 1.5, at most 1.8"
     bare = Page(render(PanelStory(found, frontier=frontier[["size", "tail_margin", "bound"]])))

@@ -39,6 +39,25 @@ def test_the_best_of_all_panels(seed):
     assert faults == []
 
 
+def test_trees_that_are_not_at_work_give_their_memory_back():
+    rng, y = np.random.default_rng(1), np.arange(12) % 3
+    panel = PanelProblem(cobic.Problem(rng.normal(8.0, 1.0, (12, 18)), y), 5, tail=0.3)
+    kept = solved(panel)
+    search = solved(panel, effort=Effort(panel_arena_bytes=0))
+    arenas, cases = set(), [search._root]
+    while cases:
+        case = cases.pop()
+        cases += case.children
+        arenas |= {case.arena} - {None}
+    assert len(arenas) > 2
+    assert sum(arena.held > 0 for arena in arenas) == 1
+    sizes = [cut.means(cls, 1)[1].size for cut in search._cuts.values() for cls in range(3)]
+    assert max(sizes) == panel.high.max() < 5  # of 18 features: there is no panel with more of one class
+    assert search.incumbent.tail_margin == kept.incumbent.tail_margin
+    assert search.bound == pytest.approx(kept.bound, rel=1e-9)
+    assert cobic.verify(panel, search.certificate(), exact=True).ok
+
+
 DATA = cobic.datasets.make_expression(n_features=60, seed=0)
 
 
@@ -55,6 +74,28 @@ def test_the_answer_says_what_was_found(found):
     assert [event.objective for event in found.history][-1] == found.tail_margin
     assert found.model.predict(DATA.X).tolist() == found.problem.problem.classes[_read_back(found)].tolist()
     assert "4 of 60 features" in repr(found)
+
+
+def test_of_a_long_proof_only_steps_are_told_and_it_is_read_in_few_looks(monkeypatch):
+    data = cobic.datasets.make_expression(n_features=120, seed=0)
+    found = cobic.panel(data.X, data.y, size=6, tail=0.1, max_programs=600)
+    tree = found.certificate["tree"]
+    used = [token[1] for token in tree if token[0] in ("cut", "fix")]
+    assert len(used) > 300
+    distances = np.array([event.objective_bound - event.objective for event in found.history if event.objective_bound])
+    assert 5 < distances.size < 200
+    assert (distances[1:-1] < distances[:-2]).all()
+    np.testing.assert_array_equal(list(dict.fromkeys(used)), np.arange(len(found.certificate["multipliers"])))
+    looks = []
+    products = type(found.problem.problem.matrix).transposed_products
+    monkeypatch.setattr(
+        type(found.problem.problem.matrix),
+        "transposed_products",
+        lambda matrix, weights: looks.append(weights.shape[1]) or products(matrix, weights),
+    )
+    assert cobic.verify(found.problem, found.certificate).ok
+    assert sum(looks) >= 2 * len(found.certificate["multipliers"])
+    assert len(looks) < 10
 
 
 def _read_back(found):

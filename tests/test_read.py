@@ -1,4 +1,6 @@
 import gzip
+import subprocess
+import sys
 
 import anndata
 import numpy as np
@@ -10,7 +12,7 @@ import rdata
 import cobic
 import lab_files
 from cobic.errors import InputError
-from cobic.io import table_text
+from cobic.io import files, table_text
 
 FROM_NUMBERS = "names of features from the column 'gene', which holds numbers"
 BASE = "sample,class,g1,g2,g2\ns1,a,1,2.5,3\ns2,b,4,-5e-1,6\n"
@@ -174,6 +176,13 @@ def test_missing_files_and_folders_are_named(tmp_path):
         cobic.read(tmp_path)
 
 
+def test_a_missing_file_leaves_nothing_that_cannot_be_closed():
+    code = "import cobic\ntry:\n    cobic.read('none.csv')\nexcept cobic.InputError as error:\n    print(error)"
+    ended = subprocess.run([sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True, check=True)
+    assert "there is no file none.csv" in ended.stdout
+    assert "Exception ignored" not in ended.stderr
+
+
 def test_a_matrix_market_file_of_any_name_is_not_its_own_barcodes(tmp_path):
     (tmp_path / "data.mtx").write_text("%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 3\n")
     with pytest.raises(InputError, match=r"has no file barcodes\.tsv"):
@@ -289,6 +298,28 @@ def test_files_written_by_r_itself():
         assert data.feature_names == ("dim1_0", "dim1_1", "dim1_2")
 
 
+def test_numbers_that_are_written_are_not_rounded_one_by_one(monkeypatch):
+    def alone(_):
+        pytest.fail("a table of cells holds millions of them")
+
+    monkeypatch.setattr(files, "round", alone, raising=False)
+    X = np.array([[0.0, -0.0, 3.0, -2.5], [1e15, 123456789012345.0, 1e-300, 0.1 + 0.2]])
+    text = table_text(cobic.Dataset(X, np.array(["a", "b"]), tuple("ghij"), ("s", "t"), "made"))
+    assert (
+        text
+        == "sample,class,g,h,i,j\ns,a,0,-0,3,-2.5\nt,b,1000000000000000.0,123456789012345,1e-300,0.30000000000000004\n"
+    )
+
+
+def test_types_of_the_columns_of_a_data_frame_are_asked_for_once(tmp_path, monkeypatch):
+    frame = pd.DataFrame(np.arange(120.0).reshape(3, 40), columns=[f"g{at}" for at in range(40)])
+    frame.to_parquet(tmp_path / "a.parquet")
+    asked, types = [], pd.DataFrame.dtypes.fget
+    monkeypatch.setattr(pd.DataFrame, "dtypes", property(lambda frame: asked.append(1) or types(frame)))
+    assert cobic.read(tmp_path / "a.parquet").X.shape == (3, 40)
+    assert len(asked) < 10  # each look at them goes over all columns: 100,000 of them took a minute
+
+
 def test_missing_values_of_every_format_are_refused_by_name(tmp_path):
     frame = pd.DataFrame({"class": ["a", "b"], "g1": [1.0, np.nan], "g2": [3.0, 4.0]}, index=["s1", "s2"])
     frame.to_parquet(tmp_path / "data.parquet")
@@ -306,6 +337,48 @@ def test_missing_values_of_every_format_are_refused_by_name(tmp_path):
     adata.write_h5ad(tmp_path / "data.h5ad")
     with pytest.raises(InputError, match=r"data\.h5ad, sample 's', feature '1': 'inf' is not finite"):
         cobic.read(tmp_path / "data.h5ad", "class")
+
+
+def test_samples_of_some_classes_are_read_alone(write):
+    text = "sample,kind,g1,g2\ns1,a,1,2\ns2,,3,4\ns3,c,5,6\ns4,b,7,8\ns5,NA,9,0\ns6,a,1,1\n"
+    with pytest.raises(InputError, match=r"no class for 2 of 6 samples, the first is 's2': label them .*--class NAME"):
+        cobic.read(write(text), labels="kind")
+    data = cobic.read(write(text), labels="kind", classes=["b", "a"])
+    assert (data.sample_names, data.y.tolist(), data.X.tolist()) == (
+        ("s1", "s4", "s6"),
+        ["a", "b", "a"],
+        [[1, 2], [7, 8], [1, 1]],
+    )
+    assert data.set_aside == ("3 samples of other classes, or of none",)
+    second = write("sample,kind,age\ns3,c,5\ns1,a,7\ns4,c,8\n", "second.csv")
+    data = cobic.read(write(text), labels="kind", labels_file=second, classes=["c"], drop=["kind"])
+    assert (data.sample_names, data.y.tolist()) == (("s3", "s4"), ["c", "c"])
+    with pytest.raises(InputError, match=r"data\.csv has no class 'd': it has '', 'NA', 'a', 'b', 'c'"):
+        cobic.read(write(text), labels="kind", classes=["a", "d"])
+    with pytest.raises(InputError, match="need to have classes: say where they are"):
+        cobic.read(write(text), classes=["a"])
+
+
+def test_data_frames_of_r_tell_about_the_columns_of_a_table(tmp_path):
+    genes, runs = (
+        pd.Index(names.split(), dtype=object) for names in ("g1 g2 g3 g4", "s3 s1 s2 s0")
+    )  # what rdata writes
+    counts = pd.DataFrame(np.arange(12.0).reshape(4, 3), index=genes, columns=["s1", "s2", "s3"])
+    samples = pd.DataFrame({"run": [3, 1, 2, 0], "type": ["b", "a", "a", "x"]}, index=runs)
+    lengths = pd.DataFrame({"length": [5.0, 6, 7, 8]}, index=genes)
+    rdata.write_rda(
+        tmp_path / "one.rda", {"genes": lengths, "counts": counts, "samples": samples.astype({"type": object})}
+    )
+    data = cobic.read(tmp_path / "one.rda", labels="type")
+    assert (data.sample_names, data.y.tolist()) == (("s1", "s2", "s3"), ["a", "a", "b"])
+    assert data.X.tolist() == counts.T.to_numpy().tolist()
+    assert data.set_aside == ("line 'run'",)
+    named = samples.reset_index(names="name").astype({"name": object, "type": object})
+    rdata.write_rda(tmp_path / "named.rda", {"counts": counts.to_numpy(), "table": counts, "named": named})
+    assert cobic.read(tmp_path / "named.rda", labels="type").y.tolist() == ["a", "a", "b"]
+    rdata.write_rda(tmp_path / "other.rda", {"counts": counts, "samples": samples.drop("s2").astype({"type": object})})
+    with pytest.raises(InputError, match="holds counts, samples: say which with --part"):
+        cobic.read(tmp_path / "other.rda", labels="type")
 
 
 def test_sheets_and_objects_are_asked_for(tmp_path):

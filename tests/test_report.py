@@ -16,7 +16,7 @@ from cobic.answer.curve import Curve
 from cobic.answer.words import answer_sentence, proven_line
 from cobic.cli import main
 from cobic.io import table_text
-from cobic.report import views
+from cobic.report import figures, views
 from cobic.report.page import render, script_json
 from cobic.report.story import Story
 
@@ -132,6 +132,18 @@ def test_the_heatmap_is_by_class_and_standardised(solved):
         part = view.features[block.start : block.stop]
         assert (problem.feature_classes[part] == block.cls).all()
         assert (result.support[part] == block.kept).all()
+
+
+@pytest.mark.parametrize(("classes", "orientation"), [(2, "vertical"), (20, "horizontal"), (100, "horizontal")])
+def test_names_beside_the_heatmap_have_room(classes, orientation):
+    y = np.repeat([f"cell type {number:02d}" for number in range(classes)], 6)
+    problem = cobic.Problem(np.kron(np.eye(classes), np.ones((6, 2))), y)
+    figure = figures.heatmap_figure(problem, views.heatmap_view(problem, cobic.solve(problem)))
+    places = np.sort(figure.yaxis[0].ticker.ticks) * figure.height / y.size  # in pixels
+    room = 12 if orientation == "horizontal" else 7 * len("cell type 00")
+    assert np.diff(places).min() >= room
+    assert figure.yaxis[0].major_label_orientation == orientation
+    assert set(figure.yaxis[0].major_label_overrides) == set(figure.yaxis[0].ticker.ticks)
 
 
 def test_a_large_heatmap_is_thinned_and_says_so(solved, monkeypatch):
@@ -547,3 +559,12 @@ def test_a_gap_says_how_to_go_on_only_where_that_is_true(solved):
     for other in (replace(left, stopped_by="interrupt"), replace(left, left_open_by="max_programs")):
         assert "goes on" not in proven_line(problem, other)
         assert "more time" not in proven_line(problem, other)
+
+
+def test_a_method_that_proves_is_not_said_to_compute_no_bound(solved):
+    _, problem, result = solved
+    left = replace(result, status=cobic.Status.FEASIBLE, upper_bound=problem.n_selectable)
+    assert "larger selections: no bound was found before it ended (certified" in proven_line(problem, left)
+    assert "larger selections: fixed-point computes no bound (" in proven_line(
+        problem, replace(left, method="fixed-point")
+    )

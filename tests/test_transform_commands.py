@@ -108,6 +108,7 @@ def raw_values():
         (np.round(raw_values()).T - 2 > 0, "^$"),
         (np.round(raw_values().T) * (np.indices((30, 20)).sum(axis=0) % 2), r"consider --transform log2 --floor \d+$"),
         (sp.csr_matrix(np.round(raw_values()) * (np.indices((20, 30)).sum(axis=0) % 2)), "consider --transform log1p$"),
+        (np.round(raw_values()) * (np.indices((20, 30)).sum(axis=0) % 30 == 0), "consider --transform log1p$"),
         (np.log2(raw_values()), "^$"),
         (np.log2(raw_values()) - 5, "^$"),
         (StandardScaler().fit_transform(raw_values()), "^$"),

@@ -1,6 +1,6 @@
-"""Print the tables of the answers in a folder: ``python -m benchmarks.accuracy FOLDER [REPEATS]``.
+"""Print the tables of the answers in a folder: ``python -m benchmarks.accuracy FOLDER [REPEATS [FIRST]]``.
 
-Give the number of repeats that all methods have: only over the same ones they can be compared.
+For each data set the repeats that are whole are taken, up to a number of them, from one of them on.
 """
 
 import sys
@@ -9,5 +9,6 @@ from pathlib import Path
 from benchmarks.accuracy import REPEATS, tables
 from benchmarks.accuracy.protocol import Cache
 
-folder, *repeats = sys.argv[1:]
-print(tables.everything(tables.first(Cache(Path(folder)).records, int(repeats[0]) if repeats else REPEATS)))
+folder, *given = sys.argv[1:]
+repeats, first, *_ = [*map(int, given), *(REPEATS, 0)[len(given) :]]
+print(tables.everything(tables.comparable(Cache(Path(folder)).records, range(first, repeats))))

@@ -4,22 +4,13 @@ Logistic regression with exactly so many features; with more than two classes mu
 its own cross-validation among 1 to 20 features.
 """
 
-import atexit
-import json
-import os
-import subprocess
-import tempfile
 from collections.abc import Sequence
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from benchmarks.accuracy.data import Fold
+from benchmarks.accuracy.elsewhere import Elsewhere
 from benchmarks.accuracy.protocol import CHOSEN, Answer, Size
-
-PYTHON = "COBIC_ABESS"
 
 _SCRIPT = """
 import json, sys
@@ -43,37 +34,11 @@ for line in sys.stdin:
     print(json.dumps(list(found.items())), flush=True)
 """
 
-
-@lru_cache(maxsize=1)
-def at_hand() -> bool:
-    """Whether there is a Python that has abess."""
-    python = os.environ.get(PYTHON)
-    return bool(python) and subprocess.run([python, "-c", "import abess"], capture_output=True).returncode == 0
-
-
-@lru_cache(maxsize=1)
-def _worker() -> Any:
-    """The process that is asked; it ends with this one."""
-    command = [os.environ[PYTHON], "-c", _SCRIPT]
-    worker = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    atexit.register(worker.kill)
-    return worker
+ABESS = Elsewhere("COBIC_ABESS", "abess", _SCRIPT)
 
 
 def answers(fold: Fold, sizes: Sequence[Size]) -> dict[Size, Answer]:
     """Best subsets of the sizes asked for."""
-    classes, y = np.unique(fold.y, return_inverse=True)
     possible = [size for size in sizes if size == CHOSEN or int(size) < fold.X.shape[1]]
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "fold.npz"
-        np.savez(file, X=fold.X, y=y, new=fold.new)
-        worker = _worker()
-        worker.stdin.write(json.dumps({"file": str(file), "sizes": possible}) + "\n")
-        worker.stdin.flush()
-        line = worker.stdout.readline()
-    if not line:
-        _worker.cache_clear()  # it died of this fold: no answer, and a new one for the next
-        return {}
-    return {size: (classes[np.array(said)], np.array(kept)) for size, (said, kept) in json.loads(line)}
+    classes, found = np.unique(fold.y), ABESS.ask(fold, possible)
+    return {size: (classes[np.array(said)], np.array(kept)) for size, (said, kept) in found.items()}

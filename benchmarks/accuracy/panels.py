@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import cobic
 from benchmarks.accuracy.data import Data, Fold
-from benchmarks.accuracy.protocol import ALL, CHOSEN, INNER_FOLDS, LEAST, SIZES, Answer, Fit, Method, Size, by_size
+from benchmarks.accuracy.protocol import ALL, INNER_FOLDS, SIZES, Answer, Fit, Method, Size, by_size, inner_margins
 from benchmarks.timing import processor_time
 from cobic.certified.margins import largest_margin
 from cobic.search.budget import Budget
@@ -24,21 +24,24 @@ TARGET_GAP = 0.05
 MANY = 1000  # comparisons of samples with other classes: with more, a fit has as much more time
 FRACTIONS = (0.0, 0.1, 0.25)  # of the largest feasible margin of the training part, for the largest selection
 
+Fitted = tuple[Answer, Any]  # with the means of the classes in the new samples
 
-def fitted(fold: Fold, size: int, *, even: bool = False, values: str = "log", **choices: Any) -> Answer | None:
-    """A panel of some size; None if there is none of that size."""
+
+def fitted(fold: Fold, size: int, *, split: str = "any", values: str = "log", **choices: Any) -> Fitted | None:
+    """What a panel of some size says; None if there is none of that size."""
     X, new = _values(fold, values)
     problem = cobic.Problem(X, fold.y)
     if not problem.n_classes <= size <= X.shape[1]:
         return None
-    wanted, seconds = (_evenly(problem, size), EVEN_SECONDS) if even else (size, FIT_SECONDS)
-    seconds *= max(1.0, problem.comparisons.other.size / MANY)
+    seconds = (EVEN_SECONDS if split == "even" else FIT_SECONDS) * max(1.0, problem.comparisons.other.size / MANY)
     try:
         with processor_time():
-            panel = cobic.panel(problem, size=wanted, time_limit=seconds, target_gap=TARGET_GAP, **choices)
+            limits = {"time_limit": seconds, "target_gap": TARGET_GAP}
+            panel = cobic.panel(problem, size=size, split=split, **limits, **choices)
     except cobic.InputError:  # a class without features
         return None
-    return panel.model.predict(new), np.flatnonzero(panel.support)
+    means = panel.model.means(new)
+    return (problem.classes[means.argmax(axis=1)], np.flatnonzero(panel.support)), means
 
 
 def _values(fold: Fold, values: str) -> tuple[Any, Any]:
@@ -50,15 +53,9 @@ def _values(fold: Fold, values: str) -> tuple[Any, Any]:
     return (np.hstack([X, -X]), np.hstack([new, -new])) if fold.few else (X, new)
 
 
-def _evenly(problem: cobic.Problem, size: int) -> dict[Any, int]:
-    """The same number of features for each class, as far as it has them; what is left over is left out."""
-    each = np.minimum(size // problem.n_classes, problem.feature_class_sizes)
-    return dict(zip(problem.classes.tolist(), each.tolist(), strict=True))
-
-
-def _panel(name: str, sizes: tuple[Size, ...] = (*SIZES, CHOSEN), **choices: Any) -> Method:
+def _panel(name: str, sizes: tuple[Size, ...] = SIZES, *, tuned: bool = False, **choices: Any) -> Method:
     fit: Fit = partial(fitted, **choices)
-    return Method(name, by_size(fit), sizes)
+    return Method(name, by_size(fit), sizes, held_out=inner_margins(fit) if tuned else None)
 
 
 def _intensities(data: Data) -> bool:
@@ -86,21 +83,21 @@ def _largest(fold: Fold, sizes: Any) -> dict[Size, Answer]:  # noqa: ARG001
 
 
 VARIED: tuple[Size, ...] = (10, 50)
-EVEN = _panel("panel, even", (*SIZES, CHOSEN, LEAST), even=True)
-TOTAL = _panel("panel", SIZES)
-TOTAL_TUNED = _panel("panel", (CHOSEN, LEAST))
+EVEN = _panel("panel, even", split="even", tuned=True)
+TOTAL = _panel("panel")
 LARGEST = Method("largest selection", _largest, (ALL,), _many_features)
 _CHOICES: dict[str, dict[str, Any]] = {
-    "even, offset": {"even": True, "offset": True},
+    "even, offset": {"split": "even", "offset": True},
     "offset": {"offset": True},
-    "even, tail 0": {"even": True, "tail": 0.0},
-    "even, tail 0.1": {"even": True, "tail": 0.1},
-    "even, tail 1": {"even": True, "tail": 1.0},
-    "even, balanced": {"even": True, "weights": "balanced"},
-    "even, standardised": {"even": True, "values": "standardised"},
-    "even, standardised, offset": {"even": True, "values": "standardised", "offset": True},
+    "even, tail 0": {"split": "even", "tail": 0.0},
+    "even, tail 0.1": {"split": "even", "tail": 0.1},
+    "even, tail 0.5": {"split": "even", "tail": 0.5},
+    "even, tail 1": {"split": "even", "tail": 1.0},
+    "even, balanced": {"split": "even", "weights": "balanced"},
+    "even, standardised": {"split": "even", "values": "standardised"},
+    "even, standardised, offset": {"split": "even", "values": "standardised", "offset": True},
 }
 VARIANTS = [
     *(_panel(f"panel, {name}", VARIED, **choices) for name, choices in _CHOICES.items()),
-    Method("panel, even, raw values", by_size(partial(fitted, even=True, values="raw")), VARIED, _intensities),
+    Method("panel, even, raw values", by_size(partial(fitted, split="even", values="raw")), VARIED, _intensities),
 ]

@@ -16,17 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.accuracy.data import Data, Fold, Labels, load
+from benchmarks.accuracy.data import Data, Floats, Fold, Labels, load
+from cobic.analyses.folds import margins_of
 
 FOLDS = 5
 INNER_FOLDS = 3
 SIZES = (4, 10, 20, 50, 200)
-# The size is tuned inside the training part, by one standard error or the least error; there is no choice of features.
-CHOSEN, LEAST, ALL = "chosen", "least error", "all"
+# The size is tuned inside the training part, as the frontier does or by the least shortfall; all features are used.
+CHOSEN, LEAST, ALL = "chosen", "least shortfall", "all"
+HELD_OUT = "held out"  # no size: margins in cross-validation inside the training part, from which sizes are chosen
 
 Size = int | str
 Answer = tuple[Labels, NDArray[Any] | None]  # predicted classes; features by number, None if all of them
-Fit = Callable[[Fold, int], Answer | None]
+Fit = Callable[[Fold, int], tuple[Answer, Floats] | None]  # with the means of the classes in the new samples
 Key = tuple[str, int, int, str, str]
 
 
@@ -38,6 +40,12 @@ class Method:
     answers: Callable[[Fold, Sequence[Size]], dict[Size, Answer]]
     sizes: tuple[Size, ...] = (*SIZES, CHOSEN)
     suits: Callable[[Data], bool] = field(default=lambda data: True)  # noqa: ARG005
+    held_out: Callable[[Fold], dict[int, list[float]]] | None = None  # margins inside, if its size is chosen from them
+
+    @property
+    def parts(self) -> tuple[Size, ...]:
+        """What there is to answer for a fold."""
+        return self.sizes if self.held_out is None else (*self.sizes, HELD_OUT)
 
 
 class Cache:
@@ -92,7 +100,7 @@ def _measure_one(cache: Cache, data: Data, method: Method, repeat: int, folds: i
     parts = StratifiedKFold(FOLDS, shuffle=True, random_state=repeat)
     begin, places = time.process_time(), 0
     for number, (train, test) in enumerate(split(parts, data.X, data.y)):
-        missing = [size for size in method.sizes if (data.name, repeat, number, method.name, str(size)) not in cache]
+        missing = [size for size in method.parts if (data.name, repeat, number, method.name, str(size)) not in cache]
         if number >= folds or not missing:
             continue
         with warnings.catch_warnings():
@@ -108,7 +116,7 @@ def _measure_one(cache: Cache, data: Data, method: Method, repeat: int, folds: i
 def answered(method: Method, fold: Fold, sizes: Sequence[Size], truth: Labels) -> Iterator[dict[str, Any]]:
     """The answers of a method to one fold as records; a size that is not possible has an empty one."""
     begin = time.process_time()
-    found = method.answers(fold, sizes)
+    found = method.answers(fold, [size for size in sizes if size != HELD_OUT])
     seconds = (time.process_time() - begin) / max(len(found), 1)
     classes = np.unique(np.concatenate([fold.y, truth]))
     for size in sizes:
@@ -119,6 +127,8 @@ def answered(method: Method, fold: Fold, sizes: Sequence[Size], truth: Labels) -
             record |= {"right": right, "of": [int((truth == cls).sum()) for cls in classes]}
             record |= {"features": None if features is None else np.sort(features).tolist()}
             record |= {"columns": fold.X.shape[1] * (2 if fold.few else 1), "seconds": round(seconds, 3)}
+        elif size == HELD_OUT and method.held_out is not None:
+            record["margins"] = method.held_out(fold)
         yield record
 
 
@@ -129,43 +139,34 @@ def split(folds: StratifiedKFold, X: Any, y: Labels) -> Iterator[tuple[NDArray[A
         yield from folds.split(X, y)
 
 
-def one_standard_error(wrong: dict[int, NDArray[np.bool_]]) -> int:
-    """The smallest size whose error is within one standard error of the least."""
-    best = wrong[least_error(wrong)]
-    most = best.mean() + best.std(ddof=1) / np.sqrt(best.size)
-    return min(size for size, each in wrong.items() if each.mean() <= most)
-
-
-def least_error(wrong: dict[int, NDArray[np.bool_]]) -> int:
-    """The size with the least error, the smallest of them."""
-    return min(wrong, key=lambda size: (wrong[size].mean(), size))
-
-
-def inner_errors(fold: Fold, fit: Fit, sizes: Sequence[int]) -> dict[int, NDArray[np.bool_]]:
-    """Which training samples are wrong at each size when they are held out, by folds inside the training part."""
-    parts = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=0)
-    wrong = {size: np.zeros(fold.y.size, dtype=np.bool_) for size in sizes}
-    for train, test in split(parts, fold.X, fold.y):
-        inside = fold.inner(train, test)
-        for size in list(wrong):
-            answer = fit(inside, size)
-            if answer is None:
-                del wrong[size]
-            else:
-                wrong[size][test] = answer[0] != fold.y[test]
-    return wrong
-
-
 def by_size(fit: Fit) -> Callable[[Fold, Sequence[Size]], dict[Size, Answer]]:
-    """A method from a fit at a given size: every size asked for, and those chosen inside the training part."""
+    """A method from a fit at a given size: each of the sizes asked for that is possible."""
 
     def answers(fold: Fold, sizes: Sequence[Size]) -> dict[Size, Answer]:
-        tried = {size: fit(fold, size) for size in sizes if isinstance(size, int)}
-        rules = {name: rule for name, rule in ((CHOSEN, one_standard_error), (LEAST, least_error)) if name in sizes}
-        wrong = inner_errors(fold, fit, SIZES) if rules else {}
-        for name, rule in rules.items() if wrong else ():
-            size = rule(wrong)
-            tried[name] = tried[size] if size in tried else fit(fold, size)
-        return {size: answer for size, answer in tried.items() if answer is not None}
+        tried = {size: fit(fold, int(size)) for size in sizes}
+        return {size: answer[0] for size, answer in tried.items() if answer is not None}
 
     return answers
+
+
+def inner_margins(fit: Fit) -> Callable[[Fold], dict[int, list[float]]]:
+    """The margin of each training sample when it is held out, by folds inside the training part, for each size."""
+
+    def held_out(fold: Fold) -> dict[int, list[float]]:
+        found = {size: np.zeros(fold.y.size) for size in SIZES}
+        for train, test in inner_folds(fold.X, fold.y):
+            inside = fold.inner(train, test)
+            for size in list(found):
+                answer = fit(inside, size)
+                if answer is None:
+                    del found[size]
+                else:
+                    found[size][test] = margins_of(answer[1], np.searchsorted(np.unique(inside.y), fold.y[test]))
+        return {size: [float(f"{margin:.5g}") for margin in each] for size, each in found.items()}
+
+    return held_out
+
+
+def inner_folds(X: Any, y: Labels) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """The folds inside the training part, the same for all panels."""
+    return split(StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=0), X, y)

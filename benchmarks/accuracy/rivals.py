@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, l1_min_c
 
-from benchmarks.accuracy import abess, ktsp
+from benchmarks.accuracy import abess, ktsp, scgenefit
 from benchmarks.accuracy.data import Data, Floats, Fold, Labels, f_statistics
 from benchmarks.accuracy.protocol import ALL, CHOSEN, INNER_FOLDS, SIZES, Answer, Method, Size
 
@@ -90,6 +90,12 @@ def _best_and_svm(fold: Fold, sizes: Sequence[Size]) -> dict[Size, Answer]:  # n
     return {CHOSEN: (found.predict(fold.new), found.best_estimator_[0].get_support(indices=True))}
 
 
+def _markers(fold: Fold, sizes: Sequence[Size]) -> dict[Size, Answer]:
+    """The features that scGeneFit chooses, and an SVM on them."""
+    found = scgenefit.markers(fold, sizes)
+    return {n: (svm(fold.X[:, kept], fold.y, fold.new[:, kept]), kept) for n, kept in found.items()}
+
+
 def _shrunken(fold: Fold, sizes: Sequence[Size]) -> dict[Size, Answer]:
     """Shrunken centroids: so far that at most so many features are left, or as far as is best inside."""
     scaler = StandardScaler().fit(fold.X)
@@ -155,7 +161,7 @@ def _two_classes(data: Data) -> bool:
 
 
 def all_rivals() -> list[Method]:
-    """All that can be compared here; abess where it is installed."""
+    """All that can be compared here; abess and scGeneFit where they are installed."""
     found = [
         Method("shrunken centroids", _shrunken),
         ranked("F test + centroid", by_f_test, centroid),
@@ -167,8 +173,8 @@ def all_rivals() -> list[Method]:
         Method("linear SVM", _whole(svm), (ALL,)),
         Method("random forest", _whole(_forest), (ALL,)),
     ]
-    if abess.at_hand():
+    if abess.ABESS.at_hand():
         found.append(Method("abess", abess.answers, (4, 10, 20, CHOSEN)))
-    else:
-        print("abess is left out: COBIC_ABESS names no Python that has it", flush=True)
+    if scgenefit.SCGENEFIT.at_hand():
+        found.append(Method("scGeneFit + SVM", _markers, SIZES))
     return found

@@ -3,15 +3,16 @@
 ``python -m benchmarks.accuracy FOLDER [REPEATS]`` prints all of them, from the first repeats as far as they are whole.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
+from benchmarks.accuracy.choices import RULES, with_choices
 from benchmarks.accuracy.data import EXPRESSION
-from benchmarks.accuracy.protocol import ALL, CHOSEN, FOLDS, LEAST, SIZES
+from benchmarks.accuracy.protocol import ALL, CHOSEN, FOLDS, HELD_OUT, LEAST, SIZES
 from cobic.analyses.stability import nogueira
 
 OURS = "panel, even"
@@ -34,9 +35,17 @@ def lines(records: Iterable[dict[str, Any]], folds: int = FOLDS) -> list[Line]:
     ]
 
 
-def first(records: Iterable[dict[str, Any]], repeats: int) -> list[dict[str, Any]]:
-    """The answers of the first repeats: methods are compared over the same ones."""
-    return [record for record in records if record["repeat"] < repeats]
+def comparable(records: Rows, repeats: range) -> Rows:
+    """The answers of some repeats, for each data set those that are whole, and of the sizes that rules choose."""
+    asked = [record for record in records if record["repeat"] in repeats]
+    answered = Counter((record["data"], record["repeat"], record["method"], record["size"]) for record in asked)
+    ends = ((OURS, HELD_OUT), ("random forest", ALL))  # of what is answered in each repeat
+    whole = {
+        (data, repeat)
+        for data, repeat, *_ in answered
+        if all(answered[data, repeat, method, size] == FOLDS for method, size in ends)
+    }
+    return with_choices(record for record in asked if (record["data"], record["repeat"]) in whole)
 
 
 def _summary(whole: list[list[Any]]) -> Line:
@@ -97,12 +106,12 @@ def _order(found: list[Line]) -> list[str]:
 
 def is_variant(line: Line) -> bool:
     """Whether a line is one of a variant of panels."""
-    return line["method"].startswith("panel") and line["method"] not in ("panel", "panel, even")
+    return line["method"].startswith("panel") and line["method"] != OURS
 
 
 def tuned(found: list[Line]) -> list[Line]:
-    """The lines of sizes that are chosen, and of all features; panels chosen by the least error under a name of own."""
-    rules = {CHOSEN: "", ALL: "", LEAST: ", least error"}
+    """The lines of sizes that are chosen, and of all features; panels chosen by another rule under a name of own."""
+    rules = {CHOSEN: "", ALL: "", LEAST: f", {LEAST}"}
     mine = [line for line in found if line["size"] in rules and not is_variant(line)]
     return [{**line, "method": line["method"] + rules[line["size"]]} for line in mine]
 
@@ -254,37 +263,58 @@ def of_expression(found: list[Line]) -> list[Line]:
     return [line for line in found if line["data"] in EXPRESSION]
 
 
-def everything(records: list[dict[str, Any]]) -> str:
+def everything(records: Rows) -> str:
     """All tables as text."""
     found = lines(records)
-    chosen = tuned(found)
-    parts = {"Chosen size": at_best(found), "Chosen size, paired, all data": paired(chosen)}
-    parts["Chosen size, paired, expression data"] = paired(of_expression(chosen))
-    parts["Chosen size, pair by pair, expression data"] = against(of_expression(chosen))
-    parts["Least error, pair by pair, expression data"] = against(of_expression(chosen), f"{OURS}, least error")
-    parts["Mean rank (points behind the best) by size, expression data"] = by_size(found, ranks)
-    parts["Stability by size, mean over expression data"] = by_size(found, agreement)
-    parts["Variants beside the default"] = beside_default(found)
-    for size in SIZES:
-        equal = [line for line in found if line["size"] == str(size) and not is_variant(line)]
+    chosen, varied = tuned(found), {record["repeat"] for record in records if is_variant(record)}
+    beside_variants = lines(record for record in records if record["repeat"] in varied)
+    equal = {size: [line for line in found if line["size"] == str(size) and not is_variant(line)] for size in SIZES}
+    parts = {
+        "Chosen size": at_best(found),
+        "Chosen size, paired, expression data": paired(of_expression(chosen)),
+        "Chosen size, pair by pair, expression data": against(of_expression(chosen)),
+        "Stability at the chosen size": stability(found, CHOSEN),
+        "Rules for the size": rules(found),
+        "Mean rank (points behind the best) by size, expression data": by_size(found, ranks),
+        "Stability by size, mean over expression data": by_size(found, agreement),
+        "Variants beside the default": beside_default(beside_variants),
+    }
+    for size, same in equal.items():
         parts[f"{size} features"] = at_size(found, size)
-        parts[f"{size} features, paired, expression data"] = paired(of_expression(equal))
-        parts[f"{size} features, pair by pair, expression data"] = against(of_expression(equal))
-        parts[f"{size} features, stability"] = stability(found, str(size))
-    parts["Stability at the chosen size"] = stability(found, CHOSEN)
-    parts["Stability at the size of least error"] = stability(found, LEAST)
+        parts[f"{size} features, pair by pair, expression data"] = against(of_expression(same))
     for size in (10, 50):
-        parts[f"Variants, {size} features"] = variants(found, size)
-        of_variants = [line for line in found if line["size"] == str(size) and is_variant(line)]
-        sets = {line["data"] for line in of_variants}
-        mine = [line for line in found if line["size"] == str(size) and line["method"].startswith("panel")]
-        parts[f"Variants, {size} features, paired"] = paired([line for line in mine if line["data"] in sets])
-    repeats = {line["method"]: line["repeats"] for line in found}
-    seconds: dict[str, list[float]] = defaultdict(list)
-    for line in found:
-        seconds[line["method"]].append(line["seconds"])
-    parts["Repeats and seconds"] = [
-        {"method": name, "repeats": repeats[name], "seconds of an answer": round(float(np.mean(seconds[name])), 2)}
-        for name in repeats
-    ]
+        parts[f"Variants, {size} features"] = variants(beside_variants, size)
+    parts["Repeats"] = repeats_of(found)
     return "\n".join(f"## {title}\n\n{markdown(rows)}" for title, rows in parts.items() if rows)
+
+
+def rules(found: list[Line]) -> Rows:
+    """What each rule for the size of panels brings on expression data: percent right, and the median size."""
+    names = [*RULES, *(str(size) for size in SIZES)]
+    mine = [line for line in of_expression(found) if line["method"] == OURS and line["size"] in names]
+    rows = _wide(mine, lambda line: "–" if line is None else f"{line['right']:.1f} ({line['features']:.0f})", _size_of)
+    right = {name: {line["data"]: line["right"] for line in mine if line["size"] == name} for name in names}
+    if len(rows) == 1:
+        return rows
+    mean, beside = {"data": "mean"}, {"data": "beside the frontier's"}
+    for name in [*rows[0]][1:] if rows else ():
+        if len(right[name]) == len(rows):
+            ahead = np.array([right[name][each["data"]] - right[CHOSEN][each["data"]] for each in rows])
+            mean[name] = f"{np.mean([*right[name].values()]):.1f}"
+            beside[name] = f"{ahead.mean():+.1f} ± {ahead.std(ddof=1) / np.sqrt(ahead.size):.1f}"
+    return [*rows, *({**dict.fromkeys(rows[0], "–"), **each} for each in (mean, beside))] if rows else []
+
+
+def _size_of(line: Line) -> str:
+    return str(line["size"])
+
+
+def repeats_of(found: list[Line]) -> Rows:
+    """How many repeats there are of each method, and the processor's seconds of an answer."""
+    rows = []
+    for name in dict.fromkeys(line["method"] for line in found):
+        mine = {line["data"]: line for line in found if line["method"] == name}
+        counts = ", ".join(f"{data} {line['repeats']}" for data, line in mine.items())
+        seconds = np.mean([line["seconds"] for line in found if line["method"] == name])
+        rows.append({"method": name, "repeats": counts, "seconds of an answer": f"{seconds:.2f}"})
+    return rows

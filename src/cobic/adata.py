@@ -321,7 +321,7 @@ def _grouped_cells(adata: Any, groupby: str, groups: Any) -> tuple[Integers, Any
     takes_part = (column.notna() & (text.str.strip() != "")).to_numpy()
     if not (isinstance(groups, str) and groups == "all"):
         wanted = _wanted_groups(groups, groupby, text[takes_part].unique())
-        takes_part &= text.isin(wanted).to_numpy()
+        takes_part = takes_part & text.isin(wanted).to_numpy()  # not in place: pandas may give what is only read
     cells = np.flatnonzero(takes_part)
     if cells.size == 0:
         message = f"adata.obs[{groupby!r}] has no group for any of the {adata.n_obs} cells: choose another column"
@@ -351,12 +351,13 @@ def _wanted_groups(groups: Any, groupby: str, there: Any) -> list[str]:
 
 def _values(adata: Any, layer: str | None) -> Any:
     """X, or a layer."""
-    if layer is not None and layer not in adata.layers:
-        message = f"adata has no layer {layer!r}: its layers are {_listed(adata.layers)}"
+    layers = [name for name in adata.layers if name is not None]  # from anndata 0.13 on X is the one without a name
+    if layer is not None and layer not in layers:
+        message = f"adata has no layer {layer!r}: its layers are {_listed(layers)}"
         raise InputError(message)
     X: Any = adata.X if layer is None else adata.layers[layer]
     if X is None:
-        message = f"adata.X is empty: name a layer to use, its layers are {_listed(adata.layers)}"
+        message = f"adata.X is empty: name a layer to use, its layers are {_listed(layers)}"
         raise InputError(message)
     return X
 

@@ -37,3 +37,8 @@ saveRDS(delayed, "delayed.rds")
 saveRDS(rowRanges(ranged), "GRanges.rds")
 save(sce, samples, file = "SingleCellExperiment.RData")
 save(eset, se, file = "several.rda")
+
+errors <- ExpressionSet(assayDataNew(exprs = values, se.exprs = values / 10), AnnotatedDataFrame(samples), AnnotatedDataFrame(genes))
+saveRDS(errors, "with-errors.rds")
+frames <- samples[5:1, ]
+save(values, frames, genes, file = "matrix-and-frames.RData")

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from cobic.analyses import problem_of, step_by_step
-from cobic.analyses.folds import Split, add_errors, splits_of
+from cobic.analyses.folds import Split, add_errors, add_shortfalls, margins_of, splits_of
 from cobic.analyses.panel import panel
 from cobic.analyses.picture import draw_frontier
 from cobic.answer.frontier import choose_size
@@ -21,7 +21,7 @@ from cobic.answer.records import mask_text, read_mask
 from cobic.answer.steps import Steps, run_parameters
 from cobic.checks import is_whole, require, require_jobs, require_whole
 from cobic.errors import InputError
-from cobic.matrix import Integers, TransformName
+from cobic.matrix import Floats, Integers, TransformName
 from cobic.problem import PanelProblem, Problem
 from cobic.problem.panel import ClassSplit, Weights, most_features
 from cobic.search.budget import Budget
@@ -43,15 +43,28 @@ class Frontier:
         One row per size: ``size, counts`` (features of each class, as text), ``tail_margin, bound, gap, status,
         worst_margin, read_back`` (training samples whose class is read back), ``seconds`` of the panel of all samples;
         ``cv_error`` (mean over the folds of the share of misclassified held-out samples) and ``cv_se`` (its standard
-        error); ``chosen``, true for the size to take.
+        error); ``cv_shortfall`` (the share of the typical held-out margin, their median, that held-out samples lack on
+        average: those that are wrong count more than 1, those that are just right nearly 1) and ``cv_shortfall_se``
+        (the standard error of its difference from the least); ``chosen``, true for the size to take.
     chosen, reason : int or None, str
-        The size to take by the one-standard-error rule, None without cross-validation; and why.
+        The size to take by the one-standard-error rule, None without cross-validation; and why: the smallest whose
+        shortfall is within one standard error of the least.
     panels : dict of int to Panel
         The panel of each size.
     problem : Problem
         The data.
     stopped_by : str or None
         ``"interrupt"`` if Ctrl-C cut it short: the table then has the sizes done before, without cross-validation.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.make_expression(n_features=60, seed=0)
+    >>> frontier = cobic.frontier(data.X, data.y, sizes=[2, 4], cv=None)
+    >>> frontier.table[["size", "counts", "status"]]
+       size counts   status
+    0     2  1 + 1  optimal
+    1     4  2 + 2  optimal
     """
 
     table: pd.DataFrame
@@ -188,14 +201,14 @@ def frontier(
     }
     steps, tell = Steps.of(folder), on_progress or (lambda _line: None)
     panels: dict[str, Any] = {}
-    folds: list[list[float]] = []
+    folds: list[dict[str, list[Any]]] = []
     stopped_by = None
     with steps.opened(lambda: run_parameters("frontier", problem, asked)):
         try:
             tasks = {_name(size): (size,) for size in wanted}
             for panels in step_by_step(_panel_of_size, search, tasks, tasks, steps, n_jobs):
                 tell(f"{len(panels)} of {len(wanted)} sizes done")
-            folds = _fold_errors(search, splits, steps, n_jobs, tell)
+            folds = _held_out(search, splits, steps, n_jobs, tell)
         except KeyboardInterrupt:
             if not panels:
                 raise
@@ -263,49 +276,60 @@ def _read_panel(record: dict[str, Any], asked: PanelProblem) -> Panel:
     )
 
 
-def _fold_errors(
+def _held_out(
     search: _Search, splits: list[Split], steps: Steps, n_jobs: int | None, tell: Callable[[str], None]
-) -> list[list[float]]:
-    """For each fold the errors of the sizes."""
+) -> list[dict[str, list[Any]]]:
+    """For each fold what :func:`_of_fold` says."""
     tasks = {f"fold-{fold:04d}": split for fold, split in enumerate(splits, 1)}
-    errors: dict[str, list[float]] = {}
-    for errors in step_by_step(_errors_of_fold, search, tasks, tasks, steps, n_jobs):
-        tell(f"cross-validation: {len(errors)} of {len(splits)} folds done")
-    return [errors[name] for name in tasks]
+    folds: dict[str, dict[str, list[Any]]] = {}
+    for folds in step_by_step(_of_fold, search, tasks, tasks, steps, n_jobs):
+        tell(f"cross-validation: {len(folds)} of {len(splits)} folds done")
+    return [folds[name] for name in tasks]
 
 
-def _errors_of_fold(search: _Search, train: Integers, test: Integers) -> list[float]:
-    """Share of the held-out samples that the panel of the others misclassifies, for each size; NaN without a panel."""
+def _of_fold(search: _Search, train: Integers, test: Integers) -> dict[str, list[Any]]:
+    """Error and margins of held-out samples by the panel of the others, for each size; NaN without a panel."""
     whole = search.problem
+    none = [float("nan")]
+    nothing: dict[str, list[Any]] = {
+        "errors": none * len(search.sizes),
+        "margins": [none * test.size] * len(search.sizes),
+    }
+    known = np.isin(whole.labels[test], whole.labels[train])  # of other classes nothing is learned, whatever the size
     try:
         part = whole.subset(train)
     except InputError:  # all samples together were accepted: in these, a feature of `fixed_in` may be tied
-        return [float("nan")] * len(search.sizes)
+        return nothing
+    if not known.any():
+        return nothing
     weights = search.rules["weights"]
     rules = {**search.rules, "weights": weights if isinstance(weights, str) else np.asarray(weights)[train]}
-    budget = Budget(search.seconds(search.n_folds), None, 0)
-    left, wanted = len(search.sizes), whole.classes[whole.labels[test]]
-    held_out, errors = whole.raw.take(test), []
+    budget, left = Budget(search.seconds(search.n_folds), None, 0), len(search.sizes)
+    held_out = whole.raw.take(test[known])
+    own = np.searchsorted(part.classes, whole.classes[whole.labels[test[known]]])
+    errors, margins = [], []
     for size in search.sizes:
         # What small panels leave is for the larger ones; a fit that comes too late still has the first panel at hand.
         seconds = None if search.time_limit is None else max(budget.remaining / left, 1e-9)
-        errors.append(_error(part, size, rules, seconds, held_out, wanted))
+        means = _means(part, size, rules, seconds, held_out)
+        right = np.nan if means is None else (means.argmax(axis=1) == own).sum()
+        errors.append(float(1.0 - right / test.size))
+        margins.append(np.full(own.size, np.nan).tolist() if means is None else margins_of(means, own).tolist())
         left -= 1
-    return errors
+    return {"errors": errors, "margins": margins}
 
 
-def _error(
-    part: Problem, size: int, rules: dict[str, Any], seconds: float | None, held_out: Any, wanted: NDArray[Any]
-) -> float:
+def _means(part: Problem, size: int, rules: dict[str, Any], seconds: float | None, held_out: Any) -> Floats | None:
+    """Class means of held-out samples by the panel of the others; None without one."""
     try:
         _, most = most_features(part, rules["groups"])
         limits: dict[str, Any] = {"time_limit": seconds, "target_gap": _FOLD_GAP, "max_programs": _FOLD_PROGRAMS}
         found = panel(part, size=min(size, most), **rules, **limits)
     except InputError:  # a class has no features in these samples, or fewer than are fixed in
-        return float("nan")
+        return None
     if found.stopped_by == "interrupt":
         raise KeyboardInterrupt
-    return float((found.model.predict(held_out) != wanted).mean()) if found.support.any() else float("nan")
+    return found.model.means(held_out) if found.support.any() else None
 
 
 def _checked(sizes: Any) -> list[int]:
@@ -316,7 +340,7 @@ def _checked(sizes: Any) -> list[int]:
 
 
 def _put_together(
-    problem: Problem, panels: dict[int, Panel], folds: list[list[float]], stopped_by: str | None
+    problem: Problem, panels: dict[int, Panel], folds: list[dict[str, list[Any]]], stopped_by: str | None
 ) -> Frontier:
     rows = [
         {
@@ -329,8 +353,10 @@ def _put_together(
         for size, found in panels.items()
     ]
     table = pd.DataFrame(rows).astype({"status": str})
-    add_errors(table, folds)
-    chosen, reason = choose_size(table, problem.n_samples)
+    if folds:
+        add_errors(table, [fold["errors"] for fold in folds])
+        add_shortfalls(table, np.hstack([fold["margins"] for fold in folds]))
+    chosen, reason = choose_size(table)
     table["chosen"] = table["size"] == chosen
     if stopped_by is not None:
         reason = "it was interrupted before the cross-validation was done"

@@ -48,7 +48,7 @@ class ChosenMargin:
     path: Path | None = None  # the curve that it was chosen from
 
 
-_NONE = ChosenMargin(0.0, "alpha = 0, as no selection is known even without a margin")
+_NONE = ChosenMargin(0.0, "alpha = 0, as no selection was found even without a margin")
 
 
 def is_in_words(alpha: Any) -> TypeGuard[str]:
@@ -88,7 +88,8 @@ def cross_validated(
     try:
         curve = path(problem, alphas=alphas, n_margins=n_margins, cv=cv, time_limit=limit, **asked)
     except NoPathError:
-        return _NONE
+        each = "" if limit is None else f" in {limit:.3g} s, the share of a fit in the time limit"
+        return ChosenMargin(0.0, f"{_NONE.words}{each}")
     if curve.stopped_by is not None:
         raise KeyboardInterrupt
     if curve.chosen is None:

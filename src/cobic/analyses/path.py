@@ -68,6 +68,16 @@ class Path:
         How many fits, those in folds included, ended at the time limit with the best selection so far.
     stopped_by : str or None
         ``"interrupt"`` if Ctrl-C cut it short: the table then has the margins solved before, without cross-validation.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.make_expression(n_features=60, seed=0)
+    >>> path = cobic.path(data.X, data.y, alphas=[0, 20], cv=None, method="fixed-point")
+    >>> path.table[["alpha", "n_selected"]]
+       alpha  n_selected
+    0    0.0          47
+    1   20.0          42
     """
 
     kind: Kind

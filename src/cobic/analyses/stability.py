@@ -48,6 +48,14 @@ class Stability:
         Names of the features.
     n_cut_short : int
         Number of runs that ended at the time limit, with the best selection so far or none.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.make_expression(n_features=60, seed=0)
+    >>> found = cobic.stability(data.X, data.y, n_repeats=4, method="fixed-point")
+    >>> found.frequency.shape, len(found.n_selected), found.index <= 1
+    ((60,), 4, True)
     """
 
     frequency: Floats
@@ -141,9 +149,8 @@ def stability(
     Examples
     --------
     >>> import cobic
-    >>> from cobic.analyses.stability import stability
     >>> data = cobic.datasets.make_expression(n_features=60, seed=0)
-    >>> found = stability(data.X, data.y, n_repeats=8, feature_names=data.feature_names)
+    >>> found = cobic.stability(data.X, data.y, n_repeats=8, feature_names=data.feature_names)
     >>> len(found.n_selected), found.n_failed
     (8, 0)
     >>> found.interval[0] < found.index < found.interval[1]

@@ -14,6 +14,7 @@ from cobic.answer.tables import feature_table
 from cobic.checks import require
 from cobic.errors import InputError, ModelError
 from cobic.io.files import settle
+from cobic.io.plain import EXACT
 from cobic.matrix import Floats
 from cobic.problem import Problem
 
@@ -81,7 +82,7 @@ class Curve:
         settle(folder)
         try:
             document = json.loads((folder / "path.json").read_text(encoding="utf-8"))
-            table = pd.read_csv(folder / "path.csv", float_precision="round_trip")
+            table = pd.read_csv(folder / "path.csv", **EXACT)
             ranking = pd.read_csv(folder / "ranking.csv", dtype=str, na_filter=False)
             for name in ranking.columns.difference(["feature", "class"]):
                 cells = ranking[name] if name == "rank" else ranking[name].replace("", "nan")

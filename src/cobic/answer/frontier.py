@@ -11,6 +11,7 @@ from cobic.answer.documents import picture
 from cobic.checks import require
 from cobic.errors import InputError, ModelError
 from cobic.io.files import settle
+from cobic.io.plain import EXACT
 from cobic.problem import PanelProblem
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 FRONTIER_FILES = ("frontier.csv", "frontier.json", "frontier.svg")
 _NUMBERS = ["size", "tail_margin", "bound", "worst_margin", "read_back"]  # of a row that both files must agree on
+_FOLDS = ["cv_error", "cv_se", "cv_shortfall", "cv_shortfall_se"]  # and with cross-validation on these
 
 
 def _question(asked: PanelProblem) -> dict[str, Any]:
@@ -56,25 +58,24 @@ def frontier_files(frontier: "Frontier") -> dict[str, str]:
     }
 
 
-def choose_size(table: pd.DataFrame, n_samples: int) -> tuple[int | None, str]:
-    """The smallest size whose error is within a standard error of the least; and why.
+def choose_size(table: pd.DataFrame) -> tuple[int | None, str]:
+    """The smallest size whose held-out margins fall short by at most a standard error more than the least; and why.
 
-    Folds that agree by chance, as those without any error, say too little: the standard error is at least that of a
-    share of so many samples, with one error and one right answer more than were seen.
+    Errors alone would say too little: among a hundred samples a size has a few more or less by chance.
     """
-    if "cv_error" not in table:
+    if "cv_shortfall" not in table:
         return None, "without cross-validation nothing is chosen"
-    usable = table[table["cv_error"].notna() & np.isfinite(table["tail_margin"])]
+    usable = table[table["cv_shortfall"].notna() & np.isfinite(table["tail_margin"])]
     if usable.empty:
         return None, "no size could be fitted in all folds"
-    best = usable.iloc[int(usable["cv_error"].argmin())]
-    share = (best["cv_error"] * n_samples + 1) / (n_samples + 2)
-    spread = max(float(best["cv_se"]), float(np.sqrt(share * (1 - share) / n_samples)))
-    good = usable[usable["cv_error"] <= float(best["cv_error"] + spread)]
+    least = usable.iloc[int(usable["cv_shortfall"].argmin())]
+    more = usable["cv_shortfall"] - float(least["cv_shortfall"])
+    good = usable[more <= usable["cv_shortfall_se"].fillna(0.0)]  # one held-out sample has no standard error
     taken = good.iloc[int(good["size"].argmin())]
     reason = (
-        f"{taken['size']} features are the fewest whose cross-validated error ({taken['cv_error']:.3g}) is within one "
-        f"standard error of the least ({best['cv_error']:.3g} + {spread:.3g} with {best['size']} features)"
+        f"{taken['size']} features are the fewest whose held-out margins fall short of the typical one by no more than "
+        f"one standard error above the least: {taken['cv_shortfall']:.3g} of it, {least['cv_shortfall']:.3g} with "
+        f"{least['size']} features"
     )
     return int(taken["size"]), reason
 
@@ -84,7 +85,7 @@ def read_frontier(folder: Path, asked: PanelProblem) -> pd.DataFrame:
     settle(folder)
     try:
         document = json.loads((folder / "frontier.json").read_text(encoding="utf-8"))
-        table = pd.read_csv(folder / "frontier.csv", float_precision="round_trip")
+        table: pd.DataFrame = pd.read_csv(folder / "frontier.csv", **EXACT)
         same = _same_rows(table, document)
         chosen, reason, known = document["chosen"], document["reason"], document["digest"]
         other = [name for name, value in _question(asked).items() if document[name] != value]
@@ -98,9 +99,9 @@ def read_frontier(folder: Path, asked: PanelProblem) -> pd.DataFrame:
     require(not other, f"{folder} is about another question than the panel: {', '.join(other)} differ(s)")
     damage = f"{folder} does not hold together:"
     require(same, f"{damage} frontier.json and frontier.csv differ", ModelError)
-    expected, why = choose_size(table, asked.problem.n_samples)
+    expected, why = choose_size(table)
     follows = chosen == expected and (chosen is None or reason == why)
-    require(follows, f"{damage} the choice of frontier.json does not follow from its errors", ModelError)
+    require(follows, f"{damage} the choice of frontier.json does not follow from its rows", ModelError)
     table["chosen"] = table["size"] == chosen
     return table
 
@@ -110,8 +111,8 @@ def _same_rows(table: pd.DataFrame, document: dict[str, Any]) -> bool:
     if not isinstance(document["reason"], str) or table.empty:
         raise ValueError
     rows = pd.DataFrame(document["rows"])
-    errors = [name for name in ("cv_error", "cv_se") if name in table]
-    if len(rows) != len(table) or len(errors) != sum(name in rows for name in ("cv_error", "cv_se")):
+    errors = [name for name in _FOLDS if name in table]
+    if len(rows) != len(table) or len(errors) not in (0, len(_FOLDS)) or errors != [n for n in _FOLDS if n in rows]:
         return False
     here, there = (each[[*_NUMBERS, *errors]].astype(np.float64).to_numpy() for each in (table, rows))
     in_order = bool((np.diff(here[:, 0]) > 0).all())

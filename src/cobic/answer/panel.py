@@ -51,6 +51,16 @@ class Panel:
         Proof of the bound, which :func:`cobic.verify` checks.
     offsets : tuple of float or None
         With ``offset=True`` what is added to the mean of each class, in the order of `classes`; the first is 0.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.make_expression(n_features=60, seed=0)
+    >>> panel = cobic.panel(data.X, data.y, size=4, feature_names=data.feature_names)
+    >>> panel.features, panel.counts
+    (('gene_17', 'gene_58', 'gene_28', 'gene_30'), (2, 2))
+    >>> panel.model.predict(data.test.X).shape
+    (34,)
     """
 
     problem: PanelProblem

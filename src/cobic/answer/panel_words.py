@@ -1,5 +1,7 @@
 """A panel in words: the question, the answer in one sentence, what it means, and two lines for the command line."""
 
+import numpy as np
+
 from cobic.answer.panel import Panel
 from cobic.answer.words import NBSP, margin_words, percent, with_fold
 from cobic.problem import Problem
@@ -62,9 +64,22 @@ def read_back(panel: Panel) -> str:
     count = panel.problem.problem.n_samples
     wrong = int((panel.margins <= 0).sum())
     are = "is" if wrong == 1 else "are"
-    return (
-        f"{wrong} of the {count} samples {are} not read back." if wrong else "The class of every sample is read back."
-    )
+    if not wrong:
+        return "The class of every sample is read back."
+    return " ".join([f"{wrong} of the {count} samples {are} not read back.", *_mostly_wrong(panel)])
+
+
+def _mostly_wrong(panel: Panel) -> list[str]:
+    """Classes of which most samples are given another class: a small one may not matter to the mean of a tail."""
+    labels, n_classes = panel.problem.problem.labels, len(panel.classes)
+    sizes = np.bincount(labels, minlength=n_classes)
+    wrong = np.bincount(labels[panel.margins <= 0], minlength=n_classes)
+    told = [f"{wrong[at]} of {sizes[at]} of class {panel.classes[at]}" for at in np.flatnonzero(2 * wrong > sizes)]
+    if not told:
+        return []
+    helps = panel.problem.tail > 0 and panel.problem.weights_name == "equal"
+    cure = ": with balanced weights (--weights balanced) all classes count the same" if helps else ""
+    return [f"These are {', '.join(told)}{cure}."]
 
 
 def panel_lines(panel: Panel) -> str:
@@ -75,9 +90,17 @@ def panel_lines(panel: Panel) -> str:
     lines = [f"{share if panel.problem.tail else 'Worst margin'} {worst}. {read_back(panel)}"]
     if panel.offsets is not None:
         lines.append(offset_words(panel))
-    better = "" if panel.status == Status.OPTIMAL else f" by more than {percent(panel.gap).replace(NBSP, ' ')}"
-    proven = "Proven optimal" if panel.status == Status.OPTIMAL else "Proven"
-    return "\n".join([*lines, f"{proven}: no other panel of {panel.problem.sizes} features is better{better}."])
+    return "\n".join([*lines, _proven_words(panel)])
+
+
+def _proven_words(panel: Panel) -> str:
+    """What is proven about other panels: in percent, where that means something."""
+    other = f"no other panel of {panel.problem.sizes} features"
+    if panel.status == Status.OPTIMAL:
+        return f"Proven optimal: {other} is better."
+    if panel.tail_margin > 0 and panel.gap <= 1:
+        return f"Proven: {other} is better by more than {percent(panel.gap).replace(NBSP, ' ')}."
+    return f"Proven: {other} has a {margin_name(panel)} above {margin_words(panel.problem.problem, panel.bound)}."
 
 
 def offset_words(panel: Panel) -> str:

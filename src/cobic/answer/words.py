@@ -94,7 +94,10 @@ def proven_line(problem: Problem, result: Result) -> str:
         on = "; more time may close it" if result.stopped_by == "time limit" else ""
         on = "; --gap 0 goes on" if result.left_open_by in ("target gap", "patience") else on
         return f"{word}: at most {result.upper_bound} features are possible, a gap of {result.gap} ({took}){on}."
-    return f"Nothing is proven about larger selections: {result.method} computes no bound ({took})."
+    method = METHODS.get(result.method)
+    computes = method is not None and method.proves
+    why = "no bound was found before it ended" if computes else f"{result.method} computes no bound"
+    return f"Nothing is proven about larger selections: {why} ({took})."
 
 
 def violations_phrase(problem: Problem, result: Result) -> str:

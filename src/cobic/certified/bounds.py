@@ -85,9 +85,15 @@ class Cut:
             self._scores = class_scores(self._problem, self._problem.comparisons.pull(self._weights()))
         return self._scores
 
-    def release(self, least: Integers | None = None) -> None:
-        """Give memory back; what is asked for again later is computed again, at the price of a pass over the data."""
+    def release(self, least: Integers | None = None, most: Integers | None = None) -> None:
+        """Give memory back; what is asked for again later is computed again, at the price of a pass over the data.
+
+        Beyond `most` nothing must be asked for again: a panel of 20 needs no means of 10,000 features.
+        """
         self._scores = None
+        if most is not None:
+            self._means = [self._means[cls][:size].copy() for cls, size in enumerate(most - self._first + 1)]
+            self._tables = {}
         if least is not None:
             least = np.maximum(least, self._first)
             self._means = [self._means[cls][skip:].copy() for cls, skip in enumerate(least - self._first)]

@@ -25,7 +25,7 @@ import numpy as np
 from cobic.certified.bounds import PRECISION, Cut
 from cobic.certified.class_pieces import ClassPieces
 from cobic.certified.effort import DEFAULT, Effort
-from cobic.certified.looks import Box, Decided, Everything, Look, Window
+from cobic.certified.looks import Box, Decided, Everything, Look, Window, window_size
 from cobic.certified.pieces import FINEST, Mixture, Model, Pieces
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
@@ -60,7 +60,7 @@ class Bundle:
         self.problem, self.budget, self.effort = problem, budget, effort
         self.closeness = effort.close
         self._everything = Everything(problem, None, effort)
-        self._window_size = Window.size_for(problem, effort)
+        self._window_size = window_size(problem.n_samples, problem.n_features, problem.matrix.nbytes, effort)
         self._window = Window(problem, None, self._window_size, effort) if self.is_small else None
         self._seen: Look | None = None
         by_kind = ClassPieces(problem, effort) if problem.soft else Pieces(problem, effort)

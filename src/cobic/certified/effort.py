@@ -30,7 +30,9 @@ class Effort:
     rounds: int = 8  # of raising selections and lowering the bound, each with twice the programs of the one before
     rounds_of_few: int = 20  # where features are few, whose questions are always settled
     few_features: int = 40  # up to here neither patience nor rounds end a search before time or programs do
-    patience: int = 7000  # programs without any news, and as many again as it took to the last news
+    patience: int = 8000  # programs without news, or as many as it took to the last news, if these are more
+    news: float = 0.5  # of the gap, by which it must have fallen to be news: single units would go on for ever
+    notable: float = 1e-3  # of the bound: so much is news in any case
     units: int = 4  # by which a bound is lowered in the first round before selections are looked for again
     wide_gap: float = 0.01  # of the bound: with such a gap trees are worth their time far below the bound, too
     few_classes: int = 6  # boxes of counts of more classes have no end
@@ -151,6 +153,7 @@ class Effort:
     # Looks at the data.
     complete_window_cells: int = 1 << 22  # 32 MB: a window may hold all features
     window_cells: int = 1 << 20  # 8 MB: a window stays in the cache from one look to the next
+    most_window_cells: int = 1 << 26  # 512 MB: of larger data all looks are at everything
     window_part: int = 12  # one feature in so many: with fewer in a window most looks would still be at everything
     window_edge: float = 0.05  # of a window: a threshold nearer to its edge is not well inside
     least_window: int = 1 << 11  # features: with fewer in it most would not stay outside
@@ -169,11 +172,13 @@ class Effort:
     looks_at_a_time: int = 16  # then the mixture is rounded: the bound may not need to come any closer
 
     # Panels.
+    panel_told: float = 0.99  # of the distance between panel and bound: a smaller step is not told, there are thousands
     panel_close: float = 1e-4  # of the value: what a relaxation leaves is then far below what rounding costs
     panel_vain_looks: int = 3  # times `looks_at_a_time` without so much gain: the bound will not come any closer
     panel_tree_rows: int = 5000  # comparisons: with more, each program of a tree takes seconds
     panel_window_part: int = 200  # one feature in so many: few are chosen, those with the best scores
     panel_tree_cells: int = 1 << 23  # of features at hand and samples: 64 MB; with more, what is left is not split
+    panel_arena_bytes: int = 1 << 28  # of values and programs of trees that are not at work: dozens of usual ones
     # Panels times comparisons: up to here all panels that lack two features are looked at, which takes as long as a few
     # programs do; where nothing is decided yet, up to some seconds of it.
     panel_looked_at: int = 1 << 23

@@ -39,6 +39,14 @@ class SettledFeatures:
         Features that every one of them has.
     never : ndarray of bool, shape (n_features,)
         Features that none of them has.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.datasets.make_expression(n_features=300, seed=1).problem()
+    >>> settled = cobic.settled_features(problem, cobic.solve(problem))
+    >>> int(settled.always.sum() + settled.never.sum() + settled.undecided.sum())
+    300
     """
 
     n_selected: int

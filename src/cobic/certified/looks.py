@@ -125,14 +125,6 @@ class Window:
         return found
 
     @staticmethod
-    def size_for(problem: Problem, effort: Effort) -> int:
-        """How many features a window had better hold; 0 if samples are too many for one."""
-        if problem.n_samples * problem.n_features <= effort.complete_window_cells:
-            return problem.n_features
-        size = effort.window_cells // problem.n_samples
-        return max(size, problem.n_features // effort.window_part) if size >= effort.least_window else 0
-
-    @staticmethod
     def size_for_dives(problem: Problem, effort: Effort) -> int:
         """How many features to gather where samples are many."""
         return max(effort.gathered_cells // problem.n_samples, 1)
@@ -236,6 +228,19 @@ class _Choice:
         unit = 1.0 if self._bonus else max(float(whole.sum()), 1.0)
         counts = np.array(self._counts, dtype=np.int64)
         return Look(whole, self._value / unit, counts, self.support, sums, self._effect / unit, scores)
+
+
+def window_size(n_samples: int, n_features: int, nbytes: int, effort: Effort = DEFAULT) -> int:
+    """How many features a window of a matrix with so many bytes had better hold; 0 if there had better be none.
+
+    Unless a window is small, it takes no more than the matrix.
+    """
+    small = effort.complete_window_cells
+    if n_samples * n_features <= small:
+        return n_features
+    size = max(effort.window_cells // n_samples, n_features // effort.window_part)
+    room = min(max(nbytes // 8, small), effort.most_window_cells)  # in numbers of 8 bytes
+    return size if size >= effort.least_window and n_samples * size <= room else 0
 
 
 def real(problem: Problem, whole: Integers) -> Floats:

@@ -22,7 +22,7 @@ from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import PanelProblem
 from cobic.search.budget import Budget
 from cobic.search.lp import BranchingLp
-from cobic.search.program import Entries, LinearProgram
+from cobic.search.program import BYTES_PER_ENTRY, Entries, LinearProgram
 
 FEATURES_AROUND = 100  # features of each class in the first program besides those that are wanted
 _MORE = 30  # the same in later ones: a pass over the data costs more than a program with some more features
@@ -50,13 +50,30 @@ class Arena:
         self.panel, self.counts, self.features, self.fixed_in, self.budget = panel, counts, features, fixed_in, budget
         self.classes = problem.feature_classes[features]
         self.groups = None if panel.groups is None else panel.groups.of[features]
-        self.columns = np.ascontiguousarray(problem.columns(features).T)
         self._base = problem.sums(fixed_in.astype(np.float64))
         self._missing = counts - problem.counts(fixed_in)
         self._sample = np.repeat(np.arange(problem.n_samples), problem.comparisons.other.shape[1])
         self._scale = float(counts.mean()) / panel.largest_margin  # then a feature does about 1 to a row
         self._active = np.zeros(features.size, dtype=np.bool_)
         self._lp: BranchingLp | None = None
+
+    @cached_property
+    def columns(self) -> Floats:
+        """The values of the features at hand, a line for each."""
+        return np.ascontiguousarray(self.panel.problem.columns(self.features).T)
+
+    @property
+    def held(self) -> int:
+        """Bytes that can be given back, roughly: values, once more by class, and the program."""
+        parts = sum(part in self.__dict__ for part in ("columns", "_by_class"))
+        entries = 0 if self._lp is None else int(self._active.sum()) * self._sample.size
+        return parts * self.features.size * self.panel.problem.n_samples * 8 + entries * BYTES_PER_ENTRY
+
+    def release(self) -> None:
+        """Give memory back; what is needed again is made again."""
+        for part in ("columns", "_by_class"):
+            self.__dict__.pop(part, None)
+        self._lp = None
 
     @cached_property
     def _by_class(self) -> list[tuple[Integers, Floats]]:

@@ -78,7 +78,8 @@ class PanelSearch:
         self._heap: list[tuple[float, int, _Case]] = []
         self._pushed, self._settled = itertools.count(), -np.inf
         self._at_work = np.inf  # the bound of the case that is visited
-        self._n_nodes = 0
+        self._n_nodes, self._told = 0, np.inf
+        self._arenas: dict[Arena, None] = {}  # those that hold memory, the one that was visited last at the end
 
     @property
     def bound(self) -> float:
@@ -101,12 +102,13 @@ class PanelSearch:
         self._root = _Case(self._panel.low, self._panel.high, np.inf, self._record(cut.multipliers, cut.slope))
         self._cuts[self._root.cut] = cut
         self._climbs.offer(self._problem.required, best_features(self._panel, cut, counts))  # some panel at once
+        cut.release(most=self._panel.high)
         self._relaxed(counts)  # before any split: multipliers that know the samples tell which counts promise most
         self._bound_box(self._root)  # also where time is up by now
         self._push(self._root)
         self._at_work = -np.inf
         while self._heap and not self._budget.exhausted() and self._budget.lps < self._most_programs:
-            self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
+            self._tell()
             if self._close_enough:
                 return
             _, _, case = heapq.heappop(self._heap)
@@ -117,6 +119,13 @@ class PanelSearch:
                 self._push(case)
                 break
         self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
+
+    def _tell(self) -> None:
+        """Tell about the bound where its distance from the best panel has fallen by a hundredth."""
+        distance = self.bound - self.incumbent.tail_margin
+        if distance < self._effort.panel_told * self._told:
+            self._told = distance
+            self._budget.report(objective_bound=self.bound, boxes=len(self._heap))
 
     def certificate(self) -> dict[str, Any]:
         """The proof of the present bound."""
@@ -183,7 +192,7 @@ class PanelSearch:
         place = self._record(root.cut.multipliers, root.cut.slope)
         self._cuts[place] = root.cut
         self._roots[tuple(counts.tolist())] = (root, place)
-        root.cut.release()
+        root.cut.release(most=self._panel.high)
         return root, place
 
     @property
@@ -220,6 +229,7 @@ class PanelSearch:
             self._push(case)
             return
         bound, features = losses_at(self._panel, case.low, root.cut, self.incumbent.level)
+        root.cut.release()
         forced = bound.forced
         too_many = self._problem.comparisons.other.size > self._effort.panel_tree_rows
         if too_many or int((~forced).sum()) * self._problem.n_samples > self._effort.panel_tree_cells:
@@ -242,6 +252,7 @@ class PanelSearch:
         arena, values = case.arena, case.values
         assert arena is not None
         assert values is not None
+        self._make_room(arena)
         whole = self._proof[case.cut].dense(self._problem.comparisons.other.shape)
         bound = arena.bound(whole, values, self.incumbent.level)
         if self._decide(case, bound, case.cut):
@@ -275,6 +286,18 @@ class PanelSearch:
             self._split_node(case, int(twice[0]))
         else:
             self._settle_by_hand(case)
+
+    def _make_room(self, arena: Arena) -> None:
+        """Let the arenas that were not visited for longest give back what is too much for all of them."""
+        self._arenas.pop(arena, None)
+        held = sum(other.held for other in self._arenas)
+        for other in [*self._arenas]:
+            if held <= self._effort.panel_arena_bytes:
+                break
+            held -= other.held
+            other.release()
+            del self._arenas[other]
+        self._arenas[arena] = None
 
     def _look_at_all(self, case: _Case) -> bool:
         """Look at every panel that is left, if the worst margin counts, two features are missing, and it is quick."""

@@ -102,8 +102,8 @@ _WORDS: dict[type, str] = {
 
 
 def cuts_in(steps: Iterable[Step]) -> list[int]:
-    """The multipliers that some steps use."""
-    return sorted({step.cut for step in steps if isinstance(step, (Close, Fix))})
+    """The multipliers that some steps use, in the order in which a reader comes to them."""
+    return list(dict.fromkeys(step.cut for step in steps if isinstance(step, (Close, Fix))))
 
 
 def written(step: Step, place: Mapping[int, int]) -> list[Any]:

@@ -58,13 +58,15 @@ class CertifiedSearch:
     def _close_in(self) -> None:
         """The bound and selections in turn, where features are many roughly at first, then more and more closely."""
         standing, effort, closeness = self.standing, self._effort, self._effort.rough
+        if standing.has_selection and not standing.is_wide and not self._explorer.bundle.is_small:
+            self._selections.rise(0, closeness)  # below a bound that is too rough it would try too much in vain
         while not standing.is_spent():
             middle = (standing.floor + standing.upper_bound) // 2
             self._totals.find_bound(min(middle, self._explorer.reached + int(closeness * middle)), closeness)
             if closeness <= effort.close:
                 return
-            self._selections.rise(0, effort.closer * closeness)
             many = closeness * standing.upper_bound > effort.many_totals
+            self._selections.rise(0, closeness if many else effort.closer * closeness)
             closeness = max(closeness * effort.closer, effort.close) if many else effort.close
 
     def certificate(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class Standing:
         # No consistent selection is smaller than one feature per class, or than the required ones.
         self.smallest = int(np.maximum(problem.required_sizes, 1).sum())
         self._last_program, self._charged = max_programs, 0
-        self._seen, self._improved_at = (0, problem.n_selectable), 0
+        self._gap, self._improved_at = problem.n_selectable, 0  # that was last news, and when
 
     def of_part(self, problem: Problem) -> "Standing":
         """That of a search over some of the selections, which offers what it finds to the same incumbent."""
@@ -34,7 +34,7 @@ class Standing:
     def follow(self, whole: "Standing") -> None:
         """Take over what the search over all selections has come to."""
         self.upper_bound = whole.upper_bound
-        self._improved_at, self._charged = whole._improved_at, whole._charged
+        self._gap, self._improved_at, self._charged = whole._gap, whole._improved_at, whole._charged
 
     def lower_to(self, bound: int, boxes: int) -> None:
         """Take a bound that was proven, and tell about it."""
@@ -67,14 +67,13 @@ class Standing:
         return self.upper_bound - self.n_selected <= (self._target_gap * self.upper_bound if self.has_selection else 0)
 
     def is_stuck(self) -> bool:
-        """Whether more effort has brought nothing for long."""
-        state = (self.n_selected, self.upper_bound)
-        spent = self.budget.lps + self._charged
-        if state != self._seen:
-            self._seen, self._improved_at = state, spent
+        """Whether more effort has brought nothing for long that is worth mentioning."""
+        gap, spent = self.upper_bound - self.n_selected, self.budget.lps + self._charged
+        if self._gap - gap >= min(self.effort.news * self._gap, self.effort.notable * self.upper_bound):
+            self._gap, self._improved_at = gap, spent
         idle = spent - self._improved_at
         may_give_up = self.has_selection and self._target_gap > 0 and not self.has_few_features
-        return may_give_up and idle > self.effort.patience + self._improved_at
+        return may_give_up and idle > max(self.effort.patience, self._improved_at)
 
     def is_done(self) -> bool:
         """Whether nothing is left to do, or no time to do it."""

@@ -40,6 +40,14 @@ class Verification:
         What is proven, or the first thing that does not hold.
     objective, objective_bound : float or None
         Objective of the selection and the proven bound on it: the same as the numbers above with hard margins.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.datasets.make_expression(n_features=60, seed=0).problem()
+    >>> found = cobic.verify(problem, cobic.solve(problem).certificate)
+    >>> found.ok, found.n_selected, found.upper_bound
+    (True, 48, 48)
     """
 
     ok: bool

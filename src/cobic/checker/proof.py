@@ -28,6 +28,7 @@ PRECISION = 1 << 30  # multipliers are whole multiples of its inverse
 _EPS = float(np.finfo(np.float64).eps)
 _COUNTLESS = 1 << 53  # more features than there are
 _MEMORY = 1 << 32  # bytes of the nodes that wait: two hundred decisions over a million features
+_AT_ONCE = 1 << 20  # products of a look at the data: 8 MB
 _NUMBERS_KEPT = 1 << 22  # sums of the largest scores, of several multipliers: 32 MB
 
 
@@ -108,8 +109,7 @@ class Proof:
 
     def _root(self) -> State:
         """All selections: nothing decided but the required features."""
-        problem = self._problem
-        k = problem.n_classes
+        problem, k = self._problem, self._problem.n_classes
         free = np.flatnonzero(problem.selectable)
         root = State(
             low=np.maximum(problem.required_sizes, 1).astype(np.int64),
@@ -225,20 +225,24 @@ class Proof:
     def _evaluated(self, index: int) -> tuple[Floats, float]:
         """Scores e_i of all features under multipliers, and a bound on the rounding error of v."""
         if index not in self._scores:
-            problem = self._problem
-            multipliers = self._multipliers(index)
-            weights = problem.comparisons.pull(multipliers)
-            products = problem.matrix.transposed_products(weights)
-            scores = problem.constraints.pooled(products[np.arange(problem.n_features), problem.feature_classes])
-            error = self._error(np.abs(weights).T @ problem.row_scale(), multipliers)
-            if self._cancels(index):
-                scores, error = np.zeros_like(scores), 0.0
-            # A finite error means that no sum on the way to it, or to v, has overflowed: they are smaller.
-            require(bool(np.isfinite(error)), "the numbers are too large to be added up")
-            if len(self._scores) * scores.size > _NUMBERS_KEPT:
-                self._scores.clear()
-            self._scores[index] = (scores, error)
+            self._evaluate(index)
+        # A finite error means that no sum on the way to it, or to v, has overflowed: they are smaller.
+        require(bool(np.isfinite(self._scores[index][1])), "the numbers are too large to be added up")
         return self._scores[index]
+
+    def _evaluate(self, first: int) -> None:
+        """Look at the data with some multipliers, and where they are asked about in turn with the next ones at once."""
+        problem, k = self._problem, self._problem.n_classes
+        more = _AT_ONCE // (k * max(problem.matrix.shape)) if first - 1 in self._scores else 0
+        several = range(first, min(first + 1 + more, len(self._vectors)))
+        if (len(self._scores) + more) * problem.n_features > _NUMBERS_KEPT:
+            self._scores.clear()
+        weights = np.hstack([problem.comparisons.pull(self._multipliers(index)) for index in several])
+        products, largest = problem.matrix.transposed_products(weights), np.abs(weights).T @ problem.row_scale()
+        for index, at in zip(several, range(0, k * len(several), k), strict=True):
+            own = np.take_along_axis(products, at + problem.feature_classes[:, None], axis=1)[:, 0]
+            found = problem.constraints.pooled(own), self._error(largest[at : at + k], self._multipliers(index))
+            self._scores[index] = (np.zeros_like(own), 0.0) if self._cancels(index) else found
 
     def _cancels(self, index: int) -> bool:
         """Whether there are two multipliers, of two samples with the same values, whose margins exactly cancel out."""

@@ -42,7 +42,9 @@ def run(arguments: argparse.Namespace) -> None:
     occupied = arguments.out is not None and arguments.out.exists() and not arguments.force
     require(not occupied, f"{arguments.out} exists: choose another name, or overwrite it with --force")
     model = Model.load(arguments.model)
-    data = _matched(model, common.read_data(common.reading(arguments, labelled=False), model.feature_names))
+    data = common.read_data(common.reading(arguments, labelled=False), model.feature_names)
+    model = _of_what_was_measured(model, data)
+    data = _matched(model, data)
     means = model.means(data.X, data.feature_names)
     predicted = np.array([str(model.classes[index]) for index in means.argmax(axis=1)])
     ordered = np.sort(means, axis=1)
@@ -54,6 +56,23 @@ def run(arguments: argparse.Namespace) -> None:
     _tell_unknown(model, data)
     errors = None if data.y is None else int((predicted != data.y).sum())
     _tell(arguments, pd.DataFrame(columns), errors)
+
+
+def _of_what_was_measured(model: Model, data: Dataset) -> Model:
+    """The model over its selected features alone, where the data have all of them, but not all of the others."""
+    if model.feature_names is None or all(_NUMBERED.fullmatch(name) for name in model.feature_names):
+        return model  # without names features are told by their places, for which all must be there
+    chosen, there = np.flatnonzero(model.support), set(data.feature_names)
+    names = tuple(model.feature_names[at] for at in chosen)
+    if there.issuperset(model.feature_names) or not there.issuperset(names):
+        return model
+    times = Counter(model.feature_names)
+    if any(times[name] > 1 for name in names):
+        return model  # nobody knows which of them was measured
+    told = f"{data.source}: it lacks features of the model, but none of the {len(names)} by which it classifies"
+    print(printable(told), file=sys.stderr)
+    everything = np.ones(chosen.size, dtype=np.bool_)
+    return replace(model, support=everything, feature_classes=model.feature_classes[chosen], feature_names=names)
 
 
 def _matched(model: Model, data: Dataset) -> Dataset:

@@ -58,6 +58,8 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     sides.add_argument("--samples-in-rows", action="store_false", dest="features_in_rows", help="each line is a sample")
     add("--ids", metavar="NAME", help="column of the sample names, if it is not recognised")
     add("--drop", metavar="NAME", action="append", default=[], help="leave a column or row out (repeatable)")
+    only = "only the samples of this class (repeatable)"
+    add("--class", metavar="NAME", dest="classes", action="append", default=[], help=only)
     add("--part", "--sheet", metavar="NAME", help="Excel sheet, R object, array or layer to read")
     add("--header-row", type=int, metavar="N", help="line of the names, from 1; 0 for none")
     add("--decimal", choices=(".", ","), help="decimal mark, if it is not recognised")
@@ -65,11 +67,11 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     add("--backed", action="store_true", help="leave h5ad, Zarr or npy on disk; read piece by piece")
 
 
-def add_method_arguments(parser: argparse.ArgumentParser, time_limit: float = 60.0) -> None:
+def add_method_arguments(parser: argparse.ArgumentParser, time_limit: float = 60.0, of: str = "") -> None:
     """Arguments that say how to solve."""
     add = parser.add_argument_group("the method").add_argument
     add("--method", default=DEFAULT_METHOD, help=f"{', '.join(METHODS)} (default: {DEFAULT_METHOD})")
-    limit = f"default: {time_limit:g}; 0 for none"
+    limit = f"{of}default: {time_limit:g}; 0 for none"
     add("--time-limit", type=float, default=time_limit, metavar="SECONDS", help=limit)
     add("--seed", type=int, default=0, help="default: 0")
     gap = "end when selection and bound are as close as this, e.g. 0.1%% (default: 0.01%%); 0 goes on to the proof"
@@ -294,7 +296,7 @@ def solve_options(arguments: argparse.Namespace) -> dict[str, Any]:
 def about_the_same(arguments: argparse.Namespace, command: str, *more: str) -> str:
     """Another command about the same data."""
     asked = reading(arguments)
-    return shlex.join(["cobic", command, str(asked.path), *asked.classes, *asked.layout, *more])
+    return shlex.join(["cobic", command, str(asked.path), *asked.place_of_classes, *asked.layout, *more])
 
 
 def share(text: str) -> float:

@@ -1,6 +1,6 @@
 """Public data sets are read from the folder COBIC_DATA, or downloaded once and kept.
 
-Synthetic ones are written in parts, and may be larger than the memory.
+The one called synthetic is made here. Those of --make are written in parts, and may be larger than the memory.
 
 example: cobic datasets golub --out data && cobic select data/golub.csv --labels class
 """
@@ -10,15 +10,17 @@ from pathlib import Path
 
 from cobic.checks import require
 from cobic.cli import common
-from cobic.datasets import LOADERS, write_expression
+from cobic.datasets import LOADERS, make_expression, write_expression
 from cobic.io import table_text, write_folder
 from cobic.io.files import prepare_folder
 from cobic.problem.dataset import Dataset
 
+_SETS = {**LOADERS, "synthetic": make_expression}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help=f"one of {', '.join(LOADERS)}")
+    parser.add_argument("name", nargs="?", metavar="NAME", help=f"one of {', '.join(_SETS)}")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="write NAME.csv (and NAME-test.csv) there")
     parser.add_argument("--force", action="store_true", help="overwrite files in the folder, or FILE")
     made = parser.add_argument_group("a synthetic data set")
@@ -37,11 +39,12 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.make is not None:
         _make(arguments)
     elif name is None:
-        for each, load in LOADERS.items():
-            print(f"{each:<12}{(load.__doc__ or '').splitlines()[0].removeprefix('Load the ')}")
+        for each, load in _SETS.items():
+            about = (load.__doc__ or "").splitlines()[0]
+            print(f"{each:<12}{about.removeprefix('Load the ').removeprefix('Make ')}")
     else:
-        require(name in LOADERS, f"there is no data set {name!r}: choose one of {', '.join(LOADERS)}")
-        data = LOADERS[name]()
+        require(name in _SETS, f"there is no data set {name!r}: choose one of {', '.join(_SETS)}")
+        data = _SETS[name]()
         parts: dict[str, Dataset] = {name: data} if data.test is None else {name: data, f"{name}-test": data.test}
         for each, part in parts.items():
             print(_line(each, part))

@@ -20,7 +20,7 @@ from cobic.report.page import render
 from cobic.report.story import PanelStory
 from cobic.search.cluster import cluster
 
-_SHOWN = ["size", "counts", "tail_margin", "bound", "worst_margin", "read_back", "cv_error", "cv_se"]
+_SHOWN = ["size", "counts", "tail_margin", "bound", "worst_margin", "read_back", "cv_error", "cv_se", "cv_shortfall"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

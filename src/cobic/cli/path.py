@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     margins.add_argument("--beta", type=float, default=1.0, help="with --alphas: the multiplicative one (default: 1)")
     margins.add_argument("--cv", type=int, default=5, metavar="FOLDS", help="default: 5; 0 for no cross-validation")
     common.add_rule_arguments(parser)
-    common.add_method_arguments(parser, time_limit=10.0)
+    common.add_method_arguments(
+        parser, time_limit=10.0, of="of each fit: one a margin, for all samples and in each fold; "
+    )
     common.add_parallel_arguments(parser, "folds")
     output = common.add_answer_arguments(
         parser, "path.csv, ranking.csv, path.json, path.svg; of the chosen margin what select writes"

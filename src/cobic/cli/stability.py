@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     draws.add_argument("--repeats", type=int, default=50, metavar="N", help="how many (default: 50)")
     draws.add_argument("--subsample", type=float, default=0.8, metavar="PART", help="part of each class (default: 0.8)")
     draws.add_argument("--confidence", type=float, default=0.95, help="level of the interval (default: 0.95)")
-    common.add_method_arguments(parser, time_limit=10.0)
+    common.add_method_arguments(parser, time_limit=10.0, of="of each run; ")
     common.add_parallel_arguments(parser, "subsamples")
     output = common.add_answer_arguments(parser, " and ".join(_FILES))
     output.add_argument("--top", type=int, metavar="N", help="list the N features that are selected most often")

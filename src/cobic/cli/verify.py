@@ -5,11 +5,12 @@ example: cobic verify answer/certificate.json leukaemia.csv --labels class --alp
 
 import argparse
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from cobic.answer.statement import differences, parameters_of, statement_document, statement_words
-from cobic.checker import FORMAT, verify
+from cobic.checker import FORMAT, Verification, verify
 from cobic.checks import require
 from cobic.cli import common
 from cobic.cli.main import EXIT_DOES_NOT_CHECK
@@ -47,8 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     asked, place = common.reading(arguments), arguments.certificate
     certificate = _read(Path(place))
     if certificate.get("format") != FORMAT:
-        print(f"{place} is not a certificate")
-        return EXIT_DOES_NOT_CHECK
+        return _refuse(arguments, "is not a certificate")
     data = common.read_data(asked)
     data.problem()  # complains about the data themselves, if there is something to complain about
     expected = _expected(arguments, data)
@@ -57,18 +57,19 @@ def run(arguments: argparse.Namespace) -> int:
         stated = data.problem(**problem_arguments(parameters, len(data.feature_names)))
         problem = PanelProblem.stated(stated, parameters) if "panel" in parameters else stated
     except (InputError, ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError):
-        print(f"{place} does not hold: it does not say which problem it is about")
-        return EXIT_DOES_NOT_CHECK
+        return _refuse(arguments, "does not hold: it does not say which problem it is about")
     names = data.feature_names
     differs = [] if expected is None else differences(parameters_of(expected), parameters_of(problem), names)
     checked = verify(problem, certificate, exact=arguments.exact)
     reason = f"it is about another problem: {'; '.join(differs)}" if differs else checked.reason
     ok = checked.ok and not differs
     if arguments.json:
-        found = {"ok": ok, "n_selected": checked.n_selected, "upper_bound": checked.upper_bound}
-        objective = {"objective": checked.objective, "objective_bound": checked.objective_bound}
-        question = {"problem": statement_document(parameters_of(problem), names), "differences": differs}
-        common.print_json({**found, **objective, "reason": reason, "exact": arguments.exact, **question})
+        _print_json(
+            arguments,
+            replace(checked, ok=ok, reason=reason),
+            statement_document(parameters_of(problem), names),
+            differs,
+        )
     elif ok:
         whose = "of the problem stated in the certificate" if expected is None else "of the problem that was expected"
         how = "Proven in exact arithmetic" if arguments.exact else "Proven"
@@ -76,6 +77,23 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(f"{place} does not hold: {reason}")
     return 0 if ok else EXIT_DOES_NOT_CHECK
+
+
+def _refuse(arguments: argparse.Namespace, fault: str) -> int:
+    """Say that a file is no certificate of anything."""
+    if arguments.json:
+        _print_json(
+            arguments, Verification(ok=False, n_selected=None, upper_bound=None, reason=f"it {fault}"), None, []
+        )
+    else:
+        print(f"{arguments.certificate} {fault}")
+    return EXIT_DOES_NOT_CHECK
+
+
+def _print_json(
+    arguments: argparse.Namespace, found: Verification, question: dict[str, Any] | None, differs: list[str]
+) -> None:
+    common.print_json({**asdict(found), "exact": arguments.exact, "problem": question, "differences": differs})
 
 
 def _expected(arguments: argparse.Namespace, data: Dataset) -> Problem | PanelProblem | None:
@@ -104,7 +122,7 @@ def _read(path: Path) -> dict[str, Any]:
         require(size <= _MOST_BYTES, f"{path} has {size >> 20} MB, which is more than a certificate takes")
         content = path.read_bytes()
     try:
-        document = json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_refuse)
+        document = json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_not_json)
     except (ValueError, RecursionError, MemoryError):
         return {}
     return document if isinstance(document, dict) else {}
@@ -119,6 +137,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refuse(name: str) -> None:
+def _not_json(name: str) -> None:
     message = f"{name} is no number of JSON"
     raise ValueError(message)

@@ -67,7 +67,8 @@ def make_large_expression(
 
     Examples
     --------
-    >>> data = make_large_expression(2000, n_samples=60, n_classes=3, density=0.1, seed=1)
+    >>> import cobic
+    >>> data = cobic.datasets.make_large_expression(2000, n_samples=60, n_classes=3, density=0.1, seed=1)
     >>> data.X.shape, data.X.format, data.X.dtype
     ((60, 2000), 'csr', dtype('float32'))
     >>> data.class_sizes
@@ -101,9 +102,9 @@ def write_expression(path: str | Path, n_features: int = 100_000, *, overwrite: 
 
     Examples
     --------
-    >>> import anndata, tempfile
+    >>> import anndata, cobic, tempfile
     >>> file = f"{tempfile.mkdtemp()}/cells.h5ad"
-    >>> write_expression(file, 2000, n_samples=60, n_classes=3, density=0.1, seed=1)
+    >>> cobic.datasets.write_expression(file, 2000, n_samples=60, n_classes=3, density=0.1, seed=1)
     >>> anndata.read_h5ad(file).obs["class"].value_counts().to_dict()
     {'A': 20, 'B': 20, 'C': 20}
     """

@@ -29,7 +29,14 @@ _TIMEOUT = 30.0  # seconds without a word from the server
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One file of a public data set."""
+    """One file of a public data set.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> cobic.datasets.FILES["alon"].path
+    'binary/alon.tar.gz'
+    """
 
     path: str  # where it is kept inside ``COBIC_DATA`` and inside the cache
     address: str  # where it is downloaded from
@@ -91,6 +98,13 @@ def load_golub() -> Dataset:
     -------
     Dataset
         The 38 training samples (27 ALL, 11 AML); its `test` holds the 34 independent ones (20 ALL, 14 AML).
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.load_golub()
+    >>> data.X.shape, data.class_sizes
+    ((38, 7129), {'ALL': 27, 'AML': 11})
     """
     classes = {row[0]: row[1] for row in _csv_rows(fetch(FILES["golub-classes"]))[1:]}
     train, independent = (_golub_part(name, classes) for name in ("golub-train", "golub-independent"))
@@ -104,6 +118,13 @@ def load_notterman() -> Dataset:
     -------
     Dataset
         18 tumour and 18 normal samples of the same patients.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.load_notterman()
+    >>> data.X.shape, data.class_sizes
+    ((36, 7457), {'Normal': 18, 'Tumor': 18})
     """
     header, *body = _csv_rows(fetch(FILES["notterman"]))
     columns = [index for index, name in enumerate(header) if name.startswith(("Tumor ", "Normal "))]
@@ -126,6 +147,13 @@ def load_khan() -> Dataset:
     -------
     Dataset
         63 samples; the classes are numbered.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.load_khan()
+    >>> data.X.shape, data.class_sizes
+    ((63, 2308), {'1': 8, '2': 23, '3': 12, '4': 20})
     """
     return _archived("khan", "Khan et al., Nature Medicine 7 (2001)")
 
@@ -137,6 +165,13 @@ def load_sorlie() -> Dataset:
     -------
     Dataset
         85 samples; the classes are numbered.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.load_sorlie()
+    >>> data.X.shape, data.class_sizes
+    ((85, 456), {'1': 14, '2': 11, '3': 13, '4': 15, '5': 32})
     """
     return _archived("sorlie", "Sørlie et al., PNAS 98 (2001)")
 
@@ -148,6 +183,13 @@ def load_alon() -> Dataset:
     -------
     Dataset
         62 samples, intensities; class 1 (22 samples) is normal tissue, class 2 (40) tumour.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.load_alon()
+    >>> data.X.shape, data.class_sizes
+    ((62, 2000), {'1': 22, '2': 40})
     """
     return _archived("alon", "Alon et al., PNAS 96 (1999)")
 
@@ -159,6 +201,13 @@ def load_singh() -> Dataset:
     -------
     Dataset
         102 samples, intensities; class 1 (50 samples) is normal tissue, class 2 (52) tumour.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.load_singh()
+    >>> data.X.shape, data.class_sizes
+    ((102, 12600), {'1': 50, '2': 52})
     """
     return _archived("singh", "Singh et al., Cancer Cell 1 (2002)")
 
@@ -170,6 +219,13 @@ def load_gravier() -> Dataset:
     -------
     Dataset
         168 samples, log ratios; class 1 (111 samples) had no metastasis within five years, class 2 (57) had one.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.load_gravier()
+    >>> data.X.shape, data.class_sizes
+    ((168, 2905), {'1': 111, '2': 57})
     """
     return _archived("gravier", "Gravier et al., Genes Chromosomes Cancer 49 (2010)")
 
@@ -195,6 +251,12 @@ def fetch(file: RemoteFile) -> Path:
     ------
     DownloadError
         If it cannot be had whole and unchanged.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> cobic.datasets.fetch(cobic.datasets.FILES["alon"]).name
+    'alon.tar.gz'
     """
     folder = os.environ.get("COBIC_DATA")
     if folder and (own := Path(folder) / file.path).is_file():

@@ -137,12 +137,12 @@ def resample_expression(
 
     Examples
     --------
-    >>> from cobic.datasets import make_expression, resample_expression
-    >>> real = make_expression(500, seed=0)
-    >>> data = resample_expression(real, n_features=2000, seed=1)
+    >>> import cobic
+    >>> real = cobic.datasets.make_expression(500, seed=0)
+    >>> data = cobic.datasets.resample_expression(real, n_features=2000, seed=1)
     >>> data.X.shape, data.X.dtype, data.class_sizes
     ((38, 2000), dtype('float32'), {'A': 27, 'B': 11})
-    >>> resample_expression(real.X, real.y, 2000, n_samples=100, density=0.1).class_sizes
+    >>> cobic.datasets.resample_expression(real.X, real.y, 2000, n_samples=100, density=0.1).class_sizes
     {'A': 71, 'B': 29}
     """
     drawn = draw(X, y, n_features, n_samples, class_sizes, noise, density, seed)
@@ -178,10 +178,10 @@ def write_resampled(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from cobic.datasets import make_expression, write_resampled
-    >>> folder = tempfile.mkdtemp()
-    >>> write_resampled(f"{folder}/drawn.h5ad", make_expression(500, seed=0), n_features=2000, n_samples=100)
+    >>> import cobic, tempfile
+    >>> real = cobic.datasets.make_expression(500, seed=0)
+    >>> file = f"{tempfile.mkdtemp()}/drawn.h5ad"
+    >>> cobic.datasets.write_resampled(file, real, n_features=2000, n_samples=100)
     """
     drawn = draw(X, y, n_features, **arguments)
     in_file(path, drawn, drawn.parts(), overwrite=overwrite)

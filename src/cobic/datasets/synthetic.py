@@ -50,7 +50,8 @@ def make_expression(
 
     Examples
     --------
-    >>> data = make_expression(seed=0)
+    >>> import cobic
+    >>> data = cobic.datasets.make_expression(seed=0)
     >>> data.X.shape, data.test.X.shape
     ((38, 7129), (34, 7129))
     >>> data.feature_kinds.count("contaminated")

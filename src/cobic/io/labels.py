@@ -13,7 +13,12 @@ from cobic.io.grid import is_number, number_of
 from cobic.io.raw import Reading, as_text
 from cobic.io.source import first_bytes, require_width, text_lines
 
-NO_LABEL = frozenset({"", "na", "n/a", "nan"})
+_NO_LABEL = frozenset({"", "na", "n/a", "nan"})
+
+
+def is_no_label(text: str) -> bool:
+    """Tell whether a text says that there is no class."""
+    return text.lower() in _NO_LABEL
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,8 @@ class LabelFile:
         elif len(self.rows) == 1 and known.intersection(self.header):
             message = self.transposed()
         else:
-            message = f"{self.path} has {len(self.header)} columns: name the one with the classes with --labels"
+            columns = f"{len(self.header)} columns: name the one with the classes with --labels"
+            message = f"{self.path} has {columns}: {some(self.header)}"
         raise InputError(message)
 
 

@@ -16,8 +16,8 @@ from cobic.errors import InputError
 from cobic.io.arrange import Arranged, about_features, arrange, is_statistic, require_usable
 from cobic.io.delimited import NoNamesError
 from cobic.io.grid import is_number
-from cobic.io.labels import LabelOptions, read_label_file
-from cobic.io.raw import Note, RawTable, Reading
+from cobic.io.labels import LabelFile, LabelOptions, is_no_label, read_label_file
+from cobic.io.raw import Axis, Note, RawTable, Reading
 from cobic.io.read import as_dataset, read_raw
 from cobic.matrix import Matrix, as_matrix
 from cobic.problem.advice import LOGGED, class_advice, transform_advice
@@ -29,6 +29,9 @@ _CLASS_WORDS = re.compile(
     r"disease|tumou?r|treatment|response|y)[^a-z]*(\(.*)?",
     re.I,
 )
+_FEWEST_CODED = 6  # samples: among fewer, whole numbers that repeat are chance
+_MOST_CODES = 5  # features of whole numbers: more are measured in whole numbers
+_MOST_CODED = 4  # different numbers: classes as numbers are rarely more, and counts rarely fewer
 _UNKNOWN = "<FILE WITH THE CLASSES>"
 _PARTS = "parts"  # the folder of the two parts of a table
 _TEXTS = frozenset({".csv", ".tsv", ".txt", ".tab", ".cls"})
@@ -67,7 +70,7 @@ def overview(reading: Reading) -> Overview:
         reading = replace(reading, header_row=0)
         raw = read_raw(reading)
     options = LabelOptions.of(reading)
-    labels, guessed, proposed = tuple(reading.classes), False, reading
+    labels, guessed, proposed = tuple(reading.place_of_classes), False, reading
     if not options.asked.says_classes:
         labels, side, proposed = _proposal(raw, reading)
         guessed = raw.samples_in is None and reading.features_in_rows is None
@@ -79,8 +82,18 @@ def overview(reading: Reading) -> Overview:
     repeated = {word: [name for name, times in counts.items() if times > 1] for word, counts in names.items()}
     matrix = as_matrix(arranged.table.values)
     if options.asked.says_classes:
-        proposed = replace(reading, drop=(*reading.drop, *_if_few(repeated["sample"])))
-    notices = [*class_advice(_sizes_by(raw, proposed)), *_constant(arranged, matrix)]
+        classes = reading.classes or _classes_kept(() if arranged.y is None else arranged.y.tolist())
+        proposed = replace(reading, drop=(*reading.drop, *_if_few(repeated["sample"])), classes=classes)
+    read = _arranged_by(raw, proposed)
+    notices = [
+        *class_advice(_class_sizes(read)),
+        *_constant(arranged, matrix),
+        *_holes(read or arranged),
+        *_codes(read or arranged),
+    ]
+    if proposed.classes != reading.classes:
+        where = f" in {proposed.labels!r}" if proposed.labels else ""
+        notices.append(f"some samples have no class{where}: the commands below leave them out")
     left_out = proposed.drop[len(reading.drop) :]
     if left_out:
         names_of = "the sample name" if len(left_out) == 1 else "the sample names"
@@ -98,7 +111,7 @@ def overview(reading: Reading) -> Overview:
         labels,
         transform_advice(matrix),
         tuple(notices),
-        replace(reading, drop=proposed.drop),
+        replace(reading, drop=proposed.drop, classes=proposed.classes),
     )
 
 
@@ -117,12 +130,16 @@ def next_commands(found: Overview) -> tuple[str, ...]:
     return tuple(shlex.join(["cobic", *command]) for command in commands)
 
 
-def _sizes_by(raw: RawTable, proposed: Reading) -> dict[str, int]:
-    """Samples of each class, as they are given or proposed."""
+def _arranged_by(raw: RawTable, proposed: Reading) -> Arranged | None:
+    """The data as the proposed commands read them: without the classes, and without samples that they leave out."""
     with suppress(InputError):
-        arranged = arrange(raw, LabelOptions.of(proposed))
-        return {} if arranged.y is None else dict(sorted(Counter(arranged.y.tolist()).items()))
-    return {}
+        return arrange(raw, LabelOptions.of(proposed))
+    return None
+
+
+def _class_sizes(arranged: Arranged | None) -> dict[str, int]:
+    """Samples of each class."""
+    return {} if arranged is None or arranged.y is None else dict(sorted(Counter(arranged.y.tolist()).items()))
 
 
 def _constant(arranged: Arranged, matrix: Matrix) -> list[str]:
@@ -139,6 +156,37 @@ def _constant(arranged: Arranged, matrix: Matrix) -> list[str]:
         return []
     are = "1 feature is" if same.size == 1 else f"{same.size} features are"
     return [f"{are} constant, as {arranged.feature_names[same[0]]!r}: such features tell nothing apart"]
+
+
+def _codes(arranged: Arranged) -> list[str]:
+    """A sentence about features of a few whole numbers among measurements: classes or groups, as 0 and 1."""
+    values, names = arranged.table.values, arranged.feature_names
+    if hasattr(values, "tocoo") or values.shape[0] < _FEWEST_CODED or values.shape[1] < 2:
+        return []
+    whole = np.flatnonzero((values == np.round(values)).all(axis=0))
+    if whole.size > _MOST_CODES or whole.size * 2 > len(names):  # then counts are nothing special
+        return []
+    numbers = {at: np.unique(values[:, at], return_counts=True)[1] for at in whole.tolist()}
+    coded = [at for at, sizes in numbers.items() if 2 <= sizes.size <= _MOST_CODED and sizes.min() > 1]
+    return [
+        f"feature {names[at]!r} is one of {numbers[at].size} whole numbers, among measurements: if these are the "
+        f"classes, {shlex.join(['--labels', names[at]])}; if it is no measurement, {shlex.join(['--drop', names[at]])}"
+        for at in coded
+    ]
+
+
+def _holes(arranged: Arranged) -> list[str]:
+    """A sentence about cells without a number, because of which the commands to run next would end."""
+    values = arranged.table.values
+    cells = values.tocoo() if hasattr(values, "tocoo") else None
+    wrong = ~np.isfinite(values if cells is None else cells.data)
+    if not wrong.any():
+        return []
+    n_wrong, n_features = int(wrong.sum()), arranged.table.columns.size
+    n_hit = np.unique(np.nonzero(wrong)[1] if cells is None else cells.col[wrong]).size
+    holds = "1 cell holds no finite number" if n_wrong == 1 else f"{n_wrong} cells hold no finite number"
+    where = f"{n_hit} of {n_features} features"
+    return [f"{holds}, in {where}, which the commands below refuse: impute first, or leave these features out"]
 
 
 def _proposal(raw: RawTable, reading: Reading) -> tuple[tuple[str, ...], bool, Reading]:
@@ -176,7 +224,7 @@ def _first_that_works(
         for said in ((), ("--features-in-rows" if side else "--samples-in-rows",))[: len(sides)]:
             if _works(raw, replace(proposed, features_in_rows=side if said else reading.features_in_rows)):
                 sure = replace(proposed, features_in_rows=side if raw.samples_in is None else None)
-                return (*proposed.classes, *said), side, sure
+                return (*proposed.place_of_classes, *said), side, sure
     return None
 
 
@@ -188,7 +236,8 @@ def _candidates(raw: RawTable, reading: Reading, sides: Sequence[bool]) -> Itera
     yield from _files_beside(raw, reading, sides)
     notes = [(note, side) for side in sides for note in _possible(raw, reading, side=side)]
     for note, side in sorted(notes, key=lambda each: _rank(each[0])):
-        yield replace(reading, labels=note.name), side
+        yield replace(reading, labels=note.name, classes=_classes_kept(note.texts)), side
+    yield from _tables_beside(raw, reading, sides)
     for side in sides:
         axis = raw.columns if side else raw.rows
         for candidate in [axis.names or (), *(note.texts for note in axis.notes if note.leading)]:
@@ -204,35 +253,71 @@ def _candidates(raw: RawTable, reading: Reading, sides: Sequence[bool]) -> Itera
 def _files_beside(raw: RawTable, reading: Reading, sides: Sequence[bool]) -> Iterator[tuple[Reading, bool]]:
     """Files in the same folder with a class for each sample, where nothing in the table looks like classes."""
     notes = [*raw.rows.notes, *raw.columns.notes]
-    if not reading.path.is_file() or any(note.name and _are_classes(note.texts) for note in notes):
+    if any(note.name and _are_classes(note.texts) for note in notes):
+        return
+    for classes in _label_files(reading):
+        for side in sides:
+            if classes.of_samples(raw.columns.size if side else raw.rows.size) is not None:
+                yield replace(reading, labels_file=classes.path), side
+
+
+def _tables_beside(raw: RawTable, reading: Reading, sides: Sequence[bool]) -> Iterator[tuple[Reading, bool]]:
+    """Tables in the same folder with a line for each sample, by its name."""
+    for table in _label_files(reading):
+        for side in sides:
+            for note in sorted(_about_samples(raw.columns if side else raw.rows, table), key=_rank):
+                column = None if len(table.header) == 2 else note.name
+                kept = _classes_kept(note.texts)
+                yield replace(reading, labels_file=table.path, labels=column, classes=kept), side
+
+
+def _label_files(reading: Reading) -> Iterator[LabelFile]:
+    """What may be files of classes, in the folder of the data."""
+    if not reading.path.is_file():
         return
     for file in sorted(reading.path.parent.iterdir())[:_BESIDE]:
         if file == reading.path or file.suffix.lower() not in _TEXTS or file.stat().st_size > _LARGEST_BESIDE:
             continue
         with suppress(InputError):
-            classes = read_label_file(file)
-            for side in sides:
-                if classes.of_samples(raw.columns.size if side else raw.rows.size) is not None:
-                    yield replace(reading, labels_file=file), side
+            yield read_label_file(file)
+
+
+def _about_samples(axis: Axis, file: LabelFile) -> list[Note]:
+    """Columns of a table with a line for each sample, by name, that could be classes; numbers if they are called so."""
+    named = [set(names) for names in (axis.names, *(note.texts for note in axis.notes if note.leading)) if names]
+    samples = next((names for names in named if len(names) > 1 and names <= file.names), set())
+    lines = [cells for _, cells in file.rows if cells[0] in samples]
+    if not lines or len(lines) != len(samples):  # one more may be the first line of a table without headings
+        return []
+    columns = zip(*lines, strict=True)
+    notes = [Note(name, texts) for name, texts in zip(file.header, columns, strict=True)]
+    return [
+        note
+        for note in notes[1:]
+        if _mostly_classes(note.texts)
+        and (_CLASS_WORDS.fullmatch(note.name) or not all(map(is_number, note.texts)))
+        and file.header.count(note.name) == 1
+    ]
 
 
 def _possible(raw: RawTable, reading: Reading, *, side: bool) -> list[Note]:
     """Texts about the samples that could be classes, and numbers if they are called so."""
     axis = raw.columns if side else raw.rows
-    found = [note for note in axis.notes if note.name and _are_classes(note.texts)]
-    asked = replace(reading, ids=None, drop=(), features_in_rows=side)
+    found = [note for note in axis.notes if note.name and _mostly_classes(note.texts)]
+    asked = replace(reading, ids=None, drop=(), classes=(), features_in_rows=side)
     table = arrange(raw, LabelOptions(asked)).table
     for at, name in enumerate(table.columns.names or ()):
         if _CLASS_WORDS.fullmatch(name):
             note = table.take_columns(np.array([at])).column_as_note(0).rows.notes[0]
-            found += [note] if _are_classes(note.texts) else []
+            found += [note] if _mostly_classes(note.texts) else []
     return found
 
 
-def _rank(note: Note) -> tuple[bool, bool, bool, bool]:
-    """Classes of several samples come first, then what is called like classes, categories, texts, and numbers."""
+def _rank(note: Note) -> tuple[bool, bool, bool, bool, bool]:
+    """Classes of all samples, and of several, come first, then what is called so, categories, texts, numbers."""
     numbers = all(is_number(text) for text in note.texts)
     return (
+        bool(_classes_kept(note.texts)),
         min(Counter(note.texts).values()) == 1,
         _CLASS_WORDS.fullmatch(note.name) is None,
         not note.categorical,
@@ -254,6 +339,19 @@ def _are_classes(texts: Sequence[str]) -> bool:
     sizes = Counter(texts)
     shared = sum(size > 1 for size in sizes.values())
     return 2 <= len(sizes) <= _MOST_CLASSES and shared >= 2 and 2 * shared > len(sizes) and all(texts)
+
+
+def _mostly_classes(texts: Sequence[str]) -> bool:
+    """Tell whether texts could be classes, of most samples at least."""
+    given = [text for text in texts if not is_no_label(text)]
+    return 2 * len(given) > len(texts) and _are_classes(given)
+
+
+def _classes_kept(texts: Sequence[str]) -> tuple[str, ...]:
+    """The classes to keep where some samples have none; empty where all have one, or the list would be long."""
+    there = sorted({text for text in texts if not is_no_label(text)})
+    missing = any(is_no_label(text) for text in texts)
+    return tuple(there) if missing and len(there) <= _MOST_CLASSES else ()
 
 
 def _values(values: Any, n_odd: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Plain text, cut into columns and read by the C engine of pandas, which is exact with ``round_trip``.
+"""Plain text, cut into columns and read by the C engine of pandas, which can be exact to the last bit.
 
 It is asked only for what it reads as the careful way does (`grid.py`); a file with anything odd in it is left to that
 way, which says what is wrong and where.
@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from cobic.io.raw import MISSING
 from cobic.matrix import Floats
 
+# Keywords of pandas.read_csv: from 3.1 on numbers are always exact, and the option that asked for it is on its way out.
+_IS_EXACT = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+EXACT: dict[str, Any] = {} if _IS_EXACT else {"float_precision": "round_trip"}
 _AS_MISSING = sorted({form for word in MISSING for form in (word, word.upper(), word.capitalize())} | {"NaN"})
 _NUMBERS = (np.int64, np.uint64, np.float64)
 _TEXT = pd.StringDtype("python")  # columns of which stay apart: objects would be gathered in one block
@@ -68,8 +71,8 @@ def _cut(text: bytes, delimiter: str, decimal: str, **options: Any) -> list[NDAr
             skipinitialspace=delimiter == " ",
             skip_blank_lines=False,
             decimal=decimal,
-            float_precision="round_trip",
             low_memory=False,
+            **EXACT,
             **options,
         )
     except (ValueError, OverflowError):

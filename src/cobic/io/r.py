@@ -1,6 +1,7 @@
 """R data: data frames, matrices and objects of Bioconductor in .rda, .RData and .rds. Nothing in them is executed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,17 @@ from cobic.checks import require
 from cobic.io.arrays import from_arrays
 from cobic.io.bioconductor import objects, read_object, unread
 from cobic.io.columnar import from_frame
-from cobic.io.raw import Format, RawTable, Reading, as_text
+from cobic.io.raw import Format, Note, RawTable, Reading, as_text
 from cobic.io.source import MOST_CELLS, ending_of, foreign, needed, open_bytes
 
 _Names = tuple[tuple[str, ...] | None, tuple[str, ...] | None]
 
 
 def read_r(path: Path, options: Reading) -> RawTable:
-    """Read a data frame or matrix; vectors of the same length beside it may hold classes and names."""
+    """Read a data frame or matrix; vectors of the same length beside it may hold classes and names.
+
+    So may data frames that name its columns, as the samples of a matrix of counts.
+    """
     rdata = needed("rdata", "r")
     with open_bytes(path) as stream:
         raw = stream.read()
@@ -33,15 +37,17 @@ def read_r(path: Path, options: Reading) -> RawTable:
         frames = {name: thing for name, thing in things.items() if isinstance(thing, pd.DataFrame)}
         matrices = [name for name, thing in things.items() if getattr(thing, "ndim", 0) == 2 and name not in frames]
         tables = [*frames, *matrices]
+        told = [name for name in tables if next(_told_by(frames, name, _columns(things[name])), None) is not None]
+        likely = told if len(told) == 1 else tables
         message = f"{path} holds {', '.join(tables[:8])}: say which with --part"
-        require(options.part is not None or len(tables) <= 1, message)
-        chosen = next(iter(tables), None) if options.part is None else options.part
+        require(options.part is not None or len(likely) <= 1, message)
+        chosen = next(iter(likely), None) if options.part is None else options.part
         if chosen in frames:
-            return from_frame(path, "R data", frames[chosen])
+            return _with_notes(from_frame(path, "R data", frames[chosen]), frames, chosen)
         arrays, names = _arrays(things)
         if not arrays:
             unread(path, found)
-        return from_arrays(path, "R data", arrays, options.part, names)
+        return _with_notes(from_arrays(path, "R data", arrays, chosen, names), frames, chosen)
 
 
 def _is_old_rds(path: Path, start: bytes) -> bool:
@@ -73,6 +79,35 @@ def _flat(objects: Mapping[str, Any]) -> dict[str, Any]:
         else:
             found[str(name)] = thing
     return found
+
+
+def _columns(thing: Any) -> tuple[str, ...]:
+    """The names of the columns of numbers, as far as they have any."""
+    if isinstance(thing, pd.DataFrame):
+        return tuple(map(str, thing.select_dtypes("number").columns))
+    return (_coordinate(thing, thing.dims[1]) or ()) if hasattr(thing, "coords") else ()
+
+
+def _told_by(
+    frames: Mapping[str, pd.DataFrame], table: str | None, columns: tuple[str, ...] | None
+) -> Iterator[pd.DataFrame]:
+    """Other data frames with a line for each column of a table, in their order: by row names, or a column of names."""
+    for name, frame in frames.items():
+        for texts in (frame.index, *(frame[each] for each in frame)) if columns and name != table else ():
+            places = {str(text): at for at, text in enumerate(texts)}
+            if len(places) == len(frame) and places.keys() >= set(columns or ()):
+                yield frame.iloc[[places[each] for each in columns or ()]]
+                break
+
+
+def _with_notes(table: RawTable, frames: Mapping[str, pd.DataFrame], name: str | None) -> RawTable:
+    """The same with what data frames beside it say of its columns."""
+    notes = [
+        Note(str(column), tuple(as_text(None if pd.isna(cell) else cell) for cell in frame[column]))
+        for frame in _told_by(frames, name, table.columns.names)
+        for column in frame
+    ]
+    return replace(table, columns=replace(table.columns, notes=(*table.columns.notes, *notes)))
 
 
 def _arrays(things: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, _Names]]:

@@ -30,6 +30,7 @@ class Reading:
     features_in_rows: bool | None = None
     ids: str | None = None
     drop: Sequence[str] = ()
+    classes: Sequence[str] = ()
     part: str | None = None
     header_row: int | None = None
     decimal: str | None = None
@@ -38,7 +39,8 @@ class Reading:
 
     def __post_init__(self) -> None:
         files = {"path": Path(self.path), "labels_file": None if self.labels_file is None else Path(self.labels_file)}
-        vars(self).update(files, drop=tuple(self.drop))  # they may be given as texts, and as a list
+        lists = {"drop": tuple(self.drop), "classes": tuple(self.classes)}
+        vars(self).update(files | lists)  # they may be given as texts, and as lists
         if self.header_row is not None:
             require_whole("header_row", self.header_row, 0, MOST_LINES)
         if self.decimal is not None:
@@ -50,7 +52,7 @@ class Reading:
         return any(each is not None for each in (self.labels, self.labels_file, self.labels_from_names))
 
     @property
-    def classes(self) -> list[str]:
+    def place_of_classes(self) -> list[str]:
         """Where the classes are, as the command line spells it."""
         return self.arguments("labels", "labels_file", "labels_from_names")
 
@@ -60,7 +62,8 @@ class Reading:
         said = self.arguments("ids", "part", "header_row", "decimal", "encoding")
         if self.features_in_rows is not None:
             said.append("--features-in-rows" if self.features_in_rows else "--samples-in-rows")
-        said += [word for name in self.drop for word in ("--drop", name)]
+        for option, names in (("--drop", self.drop), ("--class", self.classes)):
+            said += [word for name in names for word in (option, name)]
         return [*said, "--backed"] if self.backed else said
 
     def arguments(self, *names: str) -> list[str]:

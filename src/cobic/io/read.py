@@ -30,6 +30,7 @@ def read(
     features_in_rows: bool | None = None,
     ids: str | None = None,
     drop: Sequence[str] = (),
+    classes: Sequence[str] = (),
     part: str | None = None,
     header_row: int | None = None,
     decimal: str | None = None,
@@ -61,6 +62,8 @@ def read(
         or holds distinct texts.
     drop : sequence of str
         Columns, or rows, to leave out.
+    classes : sequence of str
+        Read the samples of these classes only; by default those of all, and then each must have one.
     part : str, optional
         What to read of a file that holds several tables: sheet of an Excel file, object of an R file, array of an npz
         file, layer of h5ad or loom.

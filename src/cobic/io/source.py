@@ -56,7 +56,8 @@ def first_bytes(path: Path, size: int = 1 << 16) -> bytes:
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file for reading; what is gzip, bzip2, xz or zstandard is unpacked on the way, whatever it is called."""
     with readable(path):
-        return io.BufferedReader(_Unpacked(path))
+        require_ordinary(path)
+        return io.BufferedReader(_Unpacked(path, path.open("rb")))
 
 
 def unpacked_size(path: Path, stream: Any, read: int) -> int:
@@ -68,10 +69,8 @@ def unpacked_size(path: Path, stream: Any, read: int) -> int:
 class _Unpacked(io.RawIOBase):
     """The unpacked bytes of a file, counted."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        require_ordinary(path)
-        self._file = path.open("rb")
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self._path, self._file = path, file
         start = self._file.read(6)
         self._file.seek(0)
         self._name = next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)

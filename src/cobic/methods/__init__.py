@@ -82,7 +82,7 @@ def solve(
     on_progress : callable, optional
         Called with a :class:`cobic.Progress` whenever the answer improves.
     **options
-        Options of the method, see its module in `cobic.methods`.
+        Options of the method: `docs/reference/methods.md` lists them.
 
     Returns
     -------

@@ -79,7 +79,7 @@ def solve(
     problem, budget, rng : Problem, Budget, numpy.random.Generator
         What to solve, when to stop, and the source of the seeds of the runs.
     criterion : {"consistent", "published"}, default="consistent"
-        When a run ends: x consistent by its true means, or g(x, y) = 0 as printed. See the module's text.
+        When a run ends: x consistent by its true means, or g(x, y) = 0 as printed, which does not imply it.
     restarts : int, default=5
         Number of runs. A run that needed no random draw is not repeated: the next would be the same.
     starting_range, max_range : float, default=0.001, 0.2

@@ -12,12 +12,14 @@ from typing import Any
 
 from cobic.certified.class_pieces import most_pieces, piece_size
 from cobic.certified.effort import DEFAULT
+from cobic.certified.looks import window_size
 from cobic.errors import InputError, LargeDataWarning
 from cobic.io.formats import stored
 from cobic.io.sizes import NUMBER, Stored
 from cobic.matrix import Matrix, cache, stays_where_it_is
 from cobic.problem import Problem
 from cobic.problem.dataset import Dataset
+from cobic.search.program import BYTES_PER_ENTRY
 
 LARGE = 1_000_000_000  # bytes; nobody needs to be told about less
 
@@ -25,7 +27,6 @@ LARGE = 1_000_000_000  # bytes; nobody needs to be told about less
 _SOLVING = 40_000_000
 _PER_FEATURE_AND_CLASS = 100  # orders, thresholds and scores
 _PER_SAMPLE_AND_CLASS = 1000  # pieces of the model, and multipliers
-_PER_ENTRY = 60  # of the linear program
 _IN_PLAY = 500  # features in it, where all would be too many entries
 _SHARE_OF_COLUMNS = 0.3  # features that are kept at hand
 
@@ -52,6 +53,14 @@ class MemoryEstimate:
         Bytes at the peak of solving, with the matrix.
     free : int or None
         Bytes that this process may still take; None where that cannot be found out.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> import numpy as np
+    >>> estimate = cobic.estimate_memory(np.zeros((200, 1000)))
+    >>> estimate.shape, estimate.matrix, estimate.fits
+    ((200, 1000), 1600000, True)
     """
 
     shape: tuple[int, int] | None
@@ -102,8 +111,9 @@ def estimate_memory(data: Any, *, n_classes: int = 2) -> MemoryEstimate:
 
     Examples
     --------
+    >>> import cobic
     >>> import numpy as np
-    >>> estimate = estimate_memory(np.zeros((200, 1000), dtype=np.float32))
+    >>> estimate = cobic.estimate_memory(np.zeros((200, 1000), dtype=np.float32))
     >>> estimate.matrix, estimate.fits
     (800000, True)
     """
@@ -240,7 +250,8 @@ def _solving(n_samples: int, n_features: int, n_classes: int, size: int) -> int:
     entries = entries if entries <= most else min(comparisons * _IN_PLAY, most)
     columns = min(_SHARE_OF_COLUMNS * size, cache.MOST_BYTES)
     vectors = n_classes * (_PER_FEATURE_AND_CLASS * n_features + _PER_SAMPLE_AND_CLASS * n_samples)
-    return int(_SOLVING + _PER_ENTRY * entries + columns + vectors)
+    window = NUMBER * n_samples * window_size(n_samples, n_features, size)
+    return int(_SOLVING + BYTES_PER_ENTRY * entries + columns + vectors + window)
 
 
 def _bytes_of(data: Any) -> int:

@@ -21,12 +21,14 @@ def transform_advice(matrix: Matrix) -> str:
     values = _some(matrix)
     if values.size == 0 or values.max() <= LOGGED:
         return ""
-    low, median, high = np.quantile(values, [_TWENTIETH, 0.5, 1 - _TWENTIETH])
+    mostly_zero = bool(values.min() >= 0 and 5 * np.count_nonzero(values) < values.size)
+    spread = values[values != 0] if mostly_zero else values
+    low, median, high = np.quantile(spread, [_TWENTIETH, 0.5, 1 - _TWENTIETH])
     counts = values.min() >= 0 and bool((values == np.round(values)).all())
     if high - median <= _SKEW * (median - low) or not (counts or matrix.shape[1] >= matrix.shape[0]):
         return ""
     option = "--transform log2" + (f" --floor {_floor(values)}" if values.min() <= 0 else "")
-    if isinstance(matrix, SparseMatrix):
+    if mostly_zero or isinstance(matrix, SparseMatrix):
         option = "--transform log1p"  # it leaves zeros zero
     return f"these look like raw intensities or counts: consider {option}"
 

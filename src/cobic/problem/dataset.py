@@ -36,6 +36,15 @@ class Dataset:
         How it was in a file: samples in rows, or features in rows.
     set_aside : tuple of str
         Columns and lines of a file that are not in the data: annotations, results of tests, and so on.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> data = cobic.datasets.make_expression(n_features=100, seed=0)
+    >>> data.X.shape, data.class_sizes
+    ((38, 100), {'A': 27, 'B': 11})
+    >>> data.problem(alpha=10.0).n_features
+    100
     """
 
     X: Any

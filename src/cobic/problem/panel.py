@@ -67,9 +67,8 @@ class PanelProblem:
     Examples
     --------
     >>> import cobic
-    >>> from cobic.problem import PanelProblem
     >>> X = [[5, 1, 1, 4], [4, 2, 2, 9], [1, 6, 1, 2], [2, 5, 3, 3]]
-    >>> panel = PanelProblem(cobic.Problem(X, ["a", "a", "b", "b"]), size=2, tail=0)
+    >>> panel = cobic.PanelProblem(cobic.Problem(X, ["a", "a", "b", "b"]), size=2, tail=0)
     >>> panel.tail_margin([True, True, False, False])
     2.0
     """

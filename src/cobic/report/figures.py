@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _MOST_DOTS = 100  # along a line: more of them only make it thick
 _LONGEST_LABEL = 14  # characters beside an axis, on a narrow screen
+_WIDE, _HIGH = 7, 14  # pixels of a character, and of a line, in the type of the axes
 
 
 def library() -> str:
@@ -64,11 +65,14 @@ def heatmap_figure(problem: Problem, view: Heatmap) -> Any:
         line_color=None,
     )
     labels = problem.labels[view.samples]
-    centres = {}
+    centres: dict[float, str] = {}
+    along = True  # names stand along the axis while they fit beside their classes; else across, as far as there is room
     for cls in range(problem.n_classes):
         places = np.flatnonzero(labels == cls)
         first, last = int(places[0]), int(places[-1]) + 1
-        centres[(first + last) / 2] = _label(problem.classes[cls])
+        centre, name = (first + last) / 2, _label(problem.classes[cls])
+        along = along and len(name) * _WIDE <= (last - first) * height / rows
+        centres[centre] = name
         figure.add_layout(
             BoxAnnotation(
                 left=0, right=5, left_units="screen", right_units="screen", top=first, bottom=last,
@@ -81,9 +85,12 @@ def heatmap_figure(problem: Problem, view: Heatmap) -> Any:
         if block.start > 0:
             thick = {"line_width": 2, "name": "ink"} if block.start == view.n_kept else {}
             _rule(figure, "height", block.start, **thick)
+    apart = len(centres) if along else max(1, height // _HIGH)
+    if len(centres) > apart:  # of too many classes some are named
+        centres = dict(list(centres.items())[:: -(-len(centres) // apart)])
     figure.yaxis.ticker = FixedTicker(ticks=list(centres))
     figure.yaxis.major_label_overrides = centres
-    figure.yaxis.major_label_orientation = "vertical"
+    figure.yaxis.major_label_orientation = "vertical" if along else "horizontal"
     figure.grid.visible = False
     figure.xaxis.axis_label = "features, kept and then dropped, each by class"
     return figure

@@ -188,7 +188,7 @@ def _frontier(story: PanelStory, page: Page) -> None:
     taken = frontier["chosen"].to_numpy(np.bool_) if "chosen" in frontier else np.zeros(len(frontier), dtype=np.bool_)
     chosen = float(table["at"][taken][0]) if taken.any() else None
     words = f"The largest {what} found for each size, and what no panel of that size exceeds."
-    words += f" Chosen by the cross-validated error: {chosen:.0f} features." if chosen is not None else ""
+    words += f" Chosen by cross-validation: {chosen:.0f} features." if chosen is not None else ""
     rows, notes = [], []
     for row in (dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)):
         gap = percent((row["bound"] - row["found"]) / abs(row["found"])) if row["found"] else ""

@@ -98,12 +98,10 @@ def _reason(
         return reason + (proven if status == Status.OPTIMAL else "")
     if status == Status.OPTIMAL:
         return f"consistent, and no consistent selection has more than {objective_bound:.0f} features"
-    if status == Status.FEASIBLE and left_open_by is not None:
+    if status == Status.FEASIBLE:
         missing = int(objective_bound) - int(support.sum())
         possible = f"at most {missing} more feature{'s' if missing > 1 else ''} would be possible"
-        return f"consistent; {possible}, {_LEFT_OPEN[left_open_by]}"
-    if status == Status.FEASIBLE:
-        return "consistent by the true means"
+        return f"consistent; {possible}" + (f", {_LEFT_OPEN[left_open_by]}" if left_open_by is not None else "")
     if not support.any():
         return "no consistent selection was found"
     wrong = int((problem.margins(support) <= 0).sum())

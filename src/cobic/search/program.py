@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from cobic.matrix import Bools, Floats, Integers
 
+BYTES_PER_ENTRY = 60  # that a program and its solver take, as measured: python -m benchmarks --only memory
+
 
 @dataclass(frozen=True)
 class Entries:

@@ -17,7 +17,17 @@ _QUIET = "opacity: 0.7; font-size: 90%"
 
 
 class Status(StrEnum):
-    """What is known about the selection."""
+    """What is known about the selection.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.datasets.make_expression(n_features=60, seed=0).problem()
+    >>> cobic.solve(problem).status == "optimal"
+    True
+    >>> [str(status) for status in cobic.Status]
+    ['optimal', 'feasible', 'infeasible', 'unknown']
+    """
 
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
@@ -43,6 +53,17 @@ class Progress:
         Parts of the search that are neither settled nor given up.
     objective, objective_bound : float or None
         With soft margins: what the best selection so far attains, and what none exceeds; None if not yet known.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.datasets.make_expression(n_features=200, seed=1).problem()
+    >>> result = cobic.solve(problem, on_progress=lambda event: None)  # or print, to be told while it runs
+    >>> last = result.history[-1]
+    >>> last.n_selected <= result.n_selected, last.upper_bound >= result.upper_bound
+    (True, True)
+    >>> print(cobic.Progress(elapsed=1.5, n_selected=90, upper_bound=92, lps=40))
+    90 features, at most 92, gap 2; 1.5 s
     """
 
     elapsed: float
@@ -95,6 +116,14 @@ class Run:
         Worst margin of that x by the true means: positive if and only if x is consistent.
     n_selected : int or None
         Size of the largest truly consistent selection met in the run, repairs included.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.datasets.make_expression(n_features=60, seed=0).problem()
+    >>> result = cobic.solve(problem, method="bilevel-vns", restarts=2)
+    >>> max(run.n_selected for run in result.runs) == result.n_selected
+    True
     """
 
     iterations: int
@@ -149,6 +178,16 @@ class Result:
         Proof of the bound that `cobic.verify` can check, if the method makes one.
     soft : bool
         Whether margins could be violated at a price.
+
+    Examples
+    --------
+    >>> import cobic
+    >>> problem = cobic.datasets.make_expression(n_features=200, seed=1).problem()
+    >>> result = cobic.solve(problem)
+    >>> str(result.status), result.n_selected, result.upper_bound, result.gap
+    ('optimal', 187, 187, 0)
+    >>> problem.is_consistent(result.support)
+    True
     """
 
     support: NDArray[np.bool_]

@@ -35,7 +35,14 @@
     mark.style.background = classOf[row] < 0 ? "none" : data.classes[classOf[row]].colour;
   };
   const words = (title, width, need, text, style, csv = text) => ({ title, width, need, text, value: text, style, csv });
-  const perClass = () => means.map((values, cls) => numbers(`mean ${data.classes[cls].name}`, values, Math.min(88, Math.max(64, 10.4 * (5 + data.classes[cls].name.length))), cls < 2 ? 1 : 6));
+  const perClass = () => {
+    const pen = document.createElement("canvas").getContext("2d"), { fontSize, fontFamily } = getComputedStyle(byId("table"));
+    pen.font = `600 ${fontSize} ${fontFamily}`;
+    return means.map((values, cls) => {
+      const title = `mean ${data.classes[cls].name}`, wide = Math.ceil(pen.measureText(title).width) + 2;
+      return numbers(title, values, Math.min(120, Math.max(64, wide)), cls < 2 ? 1 : 6);
+    });
+  };
   const further = () => features.more.map(([title, key, width]) => numbers(title, unpack(features[key], Float64Array), width, 3));
   const effects = () => Object.entries(features.effects).map(([title, text]) => numbers(title, unpack(text, Float64Array), Math.max(62, 9 * title.length), title === "t" ? 5 : 4));
   const columns = () => [
