@@ -93,7 +93,8 @@ def test_code_in_a_chunk_is_never_run(tmp_path, ran, place):
 
 @pytest.mark.parametrize("deep", [False, True])
 def test_codecs_of_the_third_format_are_checked_too(tmp_path, deep):
-    zarr.create_group(tmp_path / "st").create_array("X", data=SECRET, chunks=(2, 3), shards=(4, 3))
+    array = zarr.create_group(tmp_path / "st").create_array("X", shape=(4, 3), dtype="f8", chunks=(2, 3), shards=(4, 3))
+    array[:] = SECRET  # with data=SECRET Zarr 3.1.0 writes the chunks of a shard at once, and loses some
     document = json.loads((tmp_path / "st" / "X" / "zarr.json").read_text())
     assert cobic.read(tmp_path / "st").X.shape == (4, 3)
     (sharding,) = document["codecs"]
