@@ -63,9 +63,10 @@ def assert_like(matrix, X):
     classes = rng.integers(-1, 3, m)
     assert matrix.shape == X.shape
     for g in (1, 2, 3):
-        W, L = rng.standard_normal((m, g)), rng.standard_normal((n, g))
-        np.testing.assert_allclose(matrix.products(W), X @ W, rtol=1e-12, atol=1e-11)
-        np.testing.assert_allclose(matrix.transposed_products(L), X.T @ L, rtol=1e-12, atol=1e-11)
+        for weighted in (1.0, 0.2, 0.0):  # the share that is not zero: lines without a weight are not looked at
+            W, L = weights(rng, (m, g), weighted), weights(rng, (n, g), weighted)
+            np.testing.assert_allclose(matrix.products(W), X @ W, rtol=1e-12, atol=1e-11)
+            np.testing.assert_allclose(matrix.transposed_products(L), X.T @ L, rtol=1e-12, atol=1e-11)
     w, pull = rng.standard_normal(m), rng.standard_normal((n, 3))
     sums = np.stack([X[:, classes == cls] @ w[classes == cls] for cls in range(3)], axis=1)
     np.testing.assert_allclose(matrix.class_sums(w, classes, 3), sums, rtol=1e-12, atol=1e-11)
@@ -83,6 +84,10 @@ def assert_like(matrix, X):
         assert_same(matrix.row_peaks(some), np.abs(X[:, some]).max(axis=1, initial=0.0))
     assert_same(matrix.fingerprints(), as_matrix(X).fingerprints())
     assert matrix.first_not_finite() is None
+
+
+def weights(rng, shape, share):
+    return rng.standard_normal(shape) * (rng.random(shape[0]) < share)[:, None]
 
 
 def assert_same(found, wanted):
@@ -112,9 +117,9 @@ def everything(matrix):
     classes = rng.integers(-1, 5, m)
     yield from matrix.peaks()
     yield matrix.fingerprints()
-    for g in (1, 2, 5):
-        yield matrix.products(rng.standard_normal((m, g)))
-        yield matrix.transposed_products(rng.standard_normal((n, g)))
+    for g, weighted in ((1, 1.0), (2, 1.0), (5, 1.0), (2, 0.1)):
+        yield matrix.products(weights(rng, (m, g), weighted))
+        yield matrix.transposed_products(weights(rng, (n, g), weighted))
     yield matrix.class_sums(rng.standard_normal(m), classes, 5)
     yield matrix.class_scores(rng.standard_normal((n, 5)), classes)
     # What is computed from some rows or columns must not depend on the kind either, so neither may their order.

@@ -97,13 +97,13 @@ class Bundle:
 
     def start_from(self, multipliers: Integers) -> None:
         """Begin the next box with some multipliers."""
-        self._multipliers = self.pieces.admissible.nearest(multipliers / PRECISION)
+        self._multipliers = self.pieces.nearest_admissible(multipliers / PRECISION)
 
     def start_near(self, support: Bools) -> None:
         """Begin the next box with the full price on what a selection violates most (soft margins)."""
         margins = self.problem.comparisons.margins(self.problem.means(support))
         hardest = margins == margins.min(axis=1, keepdims=True)
-        self._multipliers = self.pieces.admissible.nearest(np.where(hardest & (margins < 0), 1.0, 0.0))
+        self._multipliers = self.pieces.nearest_admissible(np.where(hardest & (margins < 0), 1.0, 0.0))
 
     def at(self, counts: Integers) -> Relaxed | None:
         """Decide the sign of the largest worst margin at some counts (hard margins); None if the budget ran out."""
@@ -165,9 +165,9 @@ class Bundle:
         problem = self.problem
         margins = problem.comparisons.margins(problem.means(problem.selectable))
         if problem.soft:
-            return self.pieces.admissible.nearest(np.where(margins < 0, 1.0, 0.0))
+            return self.pieces.nearest_admissible(np.where(margins < 0, 1.0, 0.0))
         spread = max(float(np.ptp(margins)), float(np.finfo(np.float64).tiny)) / 4.0
-        return self.pieces.admissible.nearest(np.exp(-(margins - margins.min()) / spread))
+        return self.pieces.nearest_admissible(np.exp(-(margins - margins.min()) / spread))
 
     def whole(self, multipliers: Floats) -> Integers:
         """Admissible multipliers as whole numbers, those of a sample within the price."""

@@ -11,7 +11,6 @@ pieces of all others as they are. Where to look next is a small program over the
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +19,9 @@ from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.looks import Box, Decided, Look, Window, class_sums, largest
 from cobic.certified.newton import LevelProjection
 from cobic.certified.pieces import Mixed, Mixture, Model
-from cobic.certified.quadratic import Admissible
 from cobic.matrix import Bools, Floats, Integers
 from cobic.matrix.pool import one_blas_thread
 from cobic.problem import Problem
-
-
-class Nearest(Protocol):
-    """What is admissible."""
-
-    def nearest(self, multipliers: Floats) -> Floats:
-        """Admissible multipliers next to some others."""
 
 
 @dataclass(eq=False)
@@ -50,12 +41,17 @@ class ClassPieces:
 
     def __init__(self, problem: Problem, effort: Effort = DEFAULT) -> None:
         self._problem, self._effort = problem, effort
-        self.admissible: Nearest = Admissible(problem.comparisons.other.shape, cap=1.0)
         self._most = most_pieces(problem.n_samples, problem.n_features, problem.n_classes, effort)
         self._pieces: list[_Piece] = []
         self._mixture: list[tuple[_Piece, float]] = []
         self._turn, self._total = 0, 0.0
         self._least, self._aim, self._expected = -np.inf, effort.level, -np.inf
+
+    def nearest_admissible(self, multipliers: Floats) -> Floats:
+        """Multipliers (n, c) next to some others: those of a sample add up to 1, the price, at most."""
+        found: Floats = np.maximum(multipliers, 0.0)
+        found /= np.maximum(found.sum(axis=1, keepdims=True), 1.0)
+        return found
 
     def add(self, look: Look) -> None:
         """Keep what a look has found, and forget pieces that are idle."""

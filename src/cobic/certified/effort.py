@@ -139,6 +139,7 @@ class Effort:
     level: float = 0.5  # between model and best value, where the next look aims; 0.3 to 0.7 do about as well
     accuracy: float = 0.02  # of the distance between model and best value: small programs need not be any closer
     most_pieces: int = 100  # of the model: the small programs take time with the cube of them
+    likely: int = 3  # times the pieces: comparisons that the small programs hold at first, where that is less than half
     idle: int = 12  # looks after which a piece without a weight is forgotten
 
     # Pieces of classes, with soft margins.
@@ -159,6 +160,7 @@ class Effort:
     least_window: int = 1 << 11  # features: with fewer in it most would not stay outside
     gathered_cells: int = 1 << 22  # 32 MB: what is gathered for dives where samples are too many for a window
     few_changes: float = 0.02  # share: up to here sums are brought up to date rather than computed anew
+    some_changes: float = 0.2  # the same by a look at all samples, which takes features that stay for nothing
     few_changes_of_window: float = 0.2  # the same inside a window, whose features lie in memory one after the other
 
     # The search with soft margins.

@@ -27,7 +27,7 @@ class RunningSums:
     """
 
     def __init__(self, problem: Problem, effort: Effort = DEFAULT) -> None:
-        self._problem, self._few_changes = problem, effort.few_changes
+        self._problem, self._effort = problem, effort
         self._last: tuple[Bools, Floats] | None = None
 
     def of(self, support: Bools) -> Floats:
@@ -37,8 +37,10 @@ class RunningSums:
         if self._last is not None:
             before, known = self._last
             changed = np.flatnonzero(before != support)
-            if changed.size <= self._few_changes * support.size:
+            if changed.size <= self._effort.few_changes * support.size:
                 sums = known + class_sums(problem, changed, np.where(support[changed], 1.0, -1.0))
+            elif changed.size <= self._effort.some_changes * support.size:
+                sums = known + problem.sums(problem.constraints.pooled(support.astype(np.float64) - before))
         if sums is None:
             sums = problem.sums(problem.constraints.pooled(support.astype(np.float64)))
         self._last = (support.copy(), sums)

@@ -90,7 +90,10 @@ class TailPieces(ClassPieces):
     def __init__(self, panel: PanelProblem, effort: Effort) -> None:
         super().__init__(panel.problem, effort)
         self._panel, self._tails = panel, Tails(panel)
-        self.admissible = self._tails
+
+    def nearest_admissible(self, multipliers: Floats) -> Floats:
+        """Multipliers next to some in proportion that a tail can have."""
+        return self._tails.nearest(multipliers)
 
     def _program(self) -> TailProjection:
         cls, means = np.array([piece.cls for piece in self._pieces]), np.array([p.means for p in self._pieces])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cobic.certified.effort import DEFAULT, Effort
 from cobic.certified.looks import Box, Decided, Look, Window, largest
-from cobic.certified.quadratic import Admissible, least_of_model, nearest_below
+from cobic.certified.quadratic import least_of_model, nearest_admissible, nearest_below
 from cobic.matrix import Bools, Floats, Integers
 from cobic.problem import Problem
 
@@ -75,9 +75,13 @@ class Pieces:
 
     def __init__(self, problem: Problem, effort: Effort = DEFAULT) -> None:
         self._problem, self._effort = problem, effort
-        self.admissible = Admissible(problem.comparisons.other.shape, total=1.0)
         self._pieces: list[_Piece] = []
         self._slopes, self._weights, self._turn = np.zeros((0, 0)), np.zeros(0), 0
+        self._likely: Bools = np.ones(problem.comparisons.other.size, dtype=np.bool_)
+
+    def nearest_admissible(self, multipliers: Floats) -> Floats:
+        """Multipliers (n, c) next to some others, up to a factor: they add up to 1."""
+        return nearest_admissible(multipliers)
 
     def add(self, look: Look) -> None:
         """Keep what a look has found, and forget pieces that are idle."""
@@ -123,14 +127,18 @@ class Pieces:
         self._slopes = slopes = np.array([piece.margins for piece in self._pieces])
         scale = max(float(np.abs(slopes).max()), np.finfo(np.float64).tiny)
         accuracy = max(self._effort.accuracy * min(distance / scale, self._effort.accuracy), FINEST)
-        weights = least_of_model(slopes / scale, np.zeros(len(slopes)), self.admissible, accuracy)
+        weights = least_of_model(slopes / scale, self._likely, accuracy)
         weights = np.where(weights > _NO_WEIGHT, weights, 0.0)
         weights /= weights.sum()
         for piece, weight in zip(self._pieces, weights, strict=True):
             if weight > 0:
                 piece.last_used = self._turn
-        self._weights = weights
-        return Model(self.admissible.least((weights @ slopes).reshape(self.admissible.shape)), scale)
+        self._weights, margins = weights, weights @ slopes
+        # No more comparisons than there are pieces hold a best mixture back; a few times as many are likely to.
+        count = self._effort.likely * len(self._pieces)
+        self._likely = np.zeros(margins.size, dtype=np.bool_)
+        self._likely[largest(-margins, count if count < margins.size // 2 else margins.size)] = True
+        return Model(float(margins.min()), scale)
 
     def mixed(self) -> Mixed:
         """The mixture that the model's least value belongs to."""
@@ -147,5 +155,17 @@ class Pieces:
         distance = best - least
         level = (least + self._effort.level * distance) / scale
         accuracy = max(self._effort.accuracy * distance / scale, FINEST)
-        zeros = np.zeros(len(self._slopes))
-        return nearest_below(self._slopes / scale, zeros, level, at, self.admissible, accuracy)
+        point = nearest_below(self._slopes / scale, level, at.ravel(), self._likely, accuracy)
+        return nearest_admissible(without_remains(point, accuracy)).reshape(at.shape)
+
+
+def without_remains(multipliers: Floats, share: float) -> Floats:
+    """The same without the smallest ones, which add up to a share of all.
+
+    The interior point method leaves something of each; samples without multipliers cost a look at the data nothing.
+    """
+    order = np.argsort(multipliers)
+    together = np.cumsum(multipliers[order])
+    kept = multipliers.copy()
+    kept[order[together <= share * together[-1]]] = 0.0
+    return kept

@@ -45,7 +45,10 @@ class CertifiedSearch:
             self._selections.rise(stage)
             if standing.is_wide and standing.n_selected > before:
                 continue  # more selections are worth more than a bound that is lower by a unit
-            for _ in range(effort.units << stage):
+            units = effort.units << stage
+            if standing.upper_bound - standing.n_selected > units and not self._explorer.bundle.is_small:
+                continue  # so many units would not do, and each takes seconds
+            for _ in range(units):
                 if standing.is_spent() or not self._emptiness.lower_bound(stage):
                     break
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, bits_of, require_exact
-from cobic.matrix.grid import Tile, tile_shape, tiles
-from cobic.matrix.parts import MatrixInParts
+from cobic.matrix.grid import Places, Tile, tile_shape, tiles
+from cobic.matrix.parts import MatrixInParts, Wanted
 from cobic.matrix.pool import Room
 from cobic.matrix.stored import StoredArray
 from cobic.matrix.transform import Transform, value_type
@@ -66,11 +66,21 @@ class DenseMatrix(MatrixInParts):
         whole = slice(0, self.shape[0]), slice(0, self.shape[1])
         return tiles(whole, (down * self._tile[0], across * self._tile[1]))
 
-    def _read(self, part: Tile, room: Room | None) -> Iterator[tuple[slice, slice, Floats]]:
+    def _read(self, part: Tile, room: Room | None, wanted: Wanted) -> Iterator[tuple[Places, Places, Floats]]:
+        if any(lines is not None and not lines[at].any() for lines, at in zip(wanted, part, strict=True)):
+            return
         values, (top, left) = self._source.read(*part), (part[0].start, part[1].start)
         for rows, columns in tiles(part, self._tile):
             tile = values[rows.start - top : rows.stop - top, columns.start - left : columns.stop - left]
-            yield rows, columns, _canonical(tile, room)
+            picked = [
+                at if lines is None else at.start + np.flatnonzero(lines[at])
+                for lines, at in zip(wanted, (rows, columns), strict=True)
+            ]
+            if wanted[0] is not None:
+                tile = tile[picked[0] - rows.start]
+            if wanted[1] is not None:
+                tile = tile[:, picked[1] - columns.start]
+            yield picked[0], picked[1], _canonical(tile, room)
 
     @cached_property
     def _whole(self) -> Floats | None:

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from cobic.matrix.base import Bits, Floats, Integers, Matrix, NotFinite, Survey, bits_of, require_exact
 from cobic.matrix.cache import ColumnCache, RowsAhead
-from cobic.matrix.grid import bands
-from cobic.matrix.parts import MatrixInParts
+from cobic.matrix.grid import Places, bands
+from cobic.matrix.parts import MatrixInParts, Wanted
 from cobic.matrix.pool import Room, in_order
 from cobic.matrix.stored import Form, cleaned, compressed, picked
 from cobic.matrix.transform import Transform
@@ -72,7 +72,7 @@ class SparseMatrix(MatrixInParts):
     def _parts(self) -> list[slice]:
         return bands(self._source.indptr, self.shape[1] if self._by_rows else self.shape[0])
 
-    def _read(self, part: slice, room: Room | None) -> Iterator[tuple[slice, slice, Any]]:
+    def _read(self, part: slice, room: Room | None, _: Wanted) -> Iterator[tuple[Places, Places, Any]]:
         rows, columns = (part, slice(None)) if self._by_rows else (slice(None), part)
         yield rows, columns, _widened(self._source.band(part), room)
 
