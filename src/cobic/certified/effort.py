@@ -76,8 +76,8 @@ class Effort:
     dived_counts: int = 8  # counts of the bound that are dived into in turn
     # Features that are dived into and exchanged, in turn: most data need few, some need many.
     dive_windows: tuple[int, ...] = (400, 1000, 160)
-    dive_window_of_many: int = 2000  # the same where features are many: there is more to mend after rounding
-    dive_cells: int = 1 << 21  # effects of features on comparisons in a dive: 16 MB
+    dive_window_of_many: int = 4000  # the same where features are many: there is more to mend after rounding
+    dive_cells: int = 1 << 22  # effects of features on comparisons in a dive: 32 MB
     dive_chance: float = 0.5  # of an effect, by which features are drawn: a dive that fails is tried again otherwise
     evening: int = 8  # one part in so many of the smaller count is how far neighbours are apart
     giant: float = 4.0  # typical effects: what a larger feature does cannot be mended by exchanges of others
@@ -158,7 +158,7 @@ class Effort:
     window_part: int = 12  # one feature in so many: with fewer in a window most looks would still be at everything
     window_edge: float = 0.05  # of a window: a threshold nearer to its edge is not well inside
     least_window: int = 1 << 11  # features: with fewer in it most would not stay outside
-    gathered_cells: int = 1 << 22  # 32 MB: what is gathered for dives where samples are too many for a window
+    gathered_cells: int = 1 << 23  # 64 MB: what is gathered for dives where samples are too many for a window
     few_changes: float = 0.02  # share: up to here sums are brought up to date rather than computed anew
     some_changes: float = 0.2  # the same by a look at all samples, which takes features that stay for nothing
     few_changes_of_window: float = 0.2  # the same inside a window, whose features lie in memory one after the other
