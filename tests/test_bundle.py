@@ -13,11 +13,13 @@ from scipy.sparse import csr_array
 import cobic
 from cobic.certified import bundle as engine
 from cobic.certified.bundle import Bundle, whole_numbers
+from cobic.certified.class_pieces import ClassPieces
 from cobic.certified.effort import Effort
 from cobic.certified.emptiness import Emptiness
-from cobic.certified.looks import Everything, Window, largest, window_size
+from cobic.certified.looks import Everything, RunningSums, Window, largest, window_size
 from cobic.certified.margins import largest_margin
 from cobic.certified.newton import LevelProjection, best_weights, projected
+from cobic.certified.pieces import without_remains
 from cobic.certified.programs import FeaturePrograms, round_to_counts
 from cobic.certified.quadratic import least_of_model, nearest_admissible, nearest_below
 from cobic.certified.selections import more_even
@@ -92,6 +94,44 @@ def test_the_nearest_point_below_a_level_is_a_projection(kind, count, size, seed
             bounds=[(0, None)] * size,
         ).x
         assert (near - point) @ (other - point) <= 1e-5
+
+
+def test_the_smallest_multipliers_go_but_never_the_largest():
+    np.testing.assert_array_equal(without_remains(np.array([0.5, 0.01, 0.0, 0.45, 0.04]), 0.05), [0.5, 0, 0, 0.45, 0])
+    np.testing.assert_array_equal(without_remains(np.array([0.2, 0.5, 0.3]), 2.0), [0, 0.5, 0])
+
+
+def test_multipliers_with_a_price_add_up_to_it_at_most():
+    problem = cobic.datasets.make_expression(n_features=20, seed=0).problem(slack_penalty=1.0)
+    given = np.array([[0.3], [-1.0], [4.0]])
+    np.testing.assert_array_equal(ClassPieces(problem).nearest_admissible(given), [[0.3], [0.0], [1.0]])
+
+
+@pytest.mark.parametrize("grouped", [False, True], ids=["single", "grouped"])
+@pytest.mark.parametrize("moved", [1, 15, 60, 200])
+def test_sums_are_brought_up_to_date_however_many_features_change(moved, grouped):
+    groups = np.where(np.arange(200) < 40, np.arange(200) // 4, -1) if grouped else None
+    problem = cobic.datasets.make_expression(n_features=200, seed=2).problem(groups=groups)
+    rng, running = np.random.default_rng(moved), RunningSums(problem)
+    support = rng.random(200) < 0.5
+    for _ in range(4):
+        found = running.of(support)
+        np.testing.assert_allclose(found, problem.sums(problem.constraints.pooled(support.astype(float))), rtol=1e-9)
+        support[rng.choice(200, moved, replace=False)] ^= True
+
+
+@pytest.mark.parametrize("seed", [0, 2, 6])
+def test_few_units_prove_that_there_is_no_selection_where_features_are_required(seed):
+    """Where data are large a bound is lowered by units only if these are few: above what there can be at least."""
+    rng, y = np.random.default_rng(seed), np.arange(10) % 2
+    shown = y.copy()
+    shown[:4] = 1 - shown[:4]  # samples that the required features read as the other class, by little
+    X = rng.standard_normal((10, 1008))
+    X[:, :1000] = 0.001 * (shown[:, None] == np.arange(1000) % 2) + 1e-6 * rng.random((10, 1000))
+    problem = cobic.Problem(X, y, fixed_in=np.arange(1000))
+    result = cobic.solve(problem, effort=Effort(complete_window_cells=0))
+    assert result.status == "infeasible"
+    assert cobic.verify(problem, result.certificate).ok
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])

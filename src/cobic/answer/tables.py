@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from cobic.answer.effects import effect_table
 from cobic.problem import Problem
 from cobic.problem.identity import problem_parameters
 from cobic.search.result import Result
@@ -54,6 +53,8 @@ def selection_table(problem: Problem, result: Result) -> pd.DataFrame:
     """
     table = feature_table(problem)
     table.insert(2, "selected", result.support)
+    from cobic.answer.effects import effect_table  # with scipy.stats, a third of a second: for who writes an answer
+
     return pd.concat([table, effect_table(problem)], axis=1)
 
 

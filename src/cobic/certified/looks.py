@@ -128,8 +128,8 @@ class Window:
 
     @staticmethod
     def size_for_dives(problem: Problem, effort: Effort) -> int:
-        """How many features to gather where samples are many."""
-        return max(effort.gathered_cells // problem.n_samples, 1)
+        """How many features to gather where samples are many; half of them at most, so that a window is none of all."""
+        return max(min(effort.gathered_cells // problem.n_samples, problem.n_features // 2), 1)
 
     @property
     def is_complete(self) -> bool:

@@ -160,12 +160,12 @@ class Pieces:
 
 
 def without_remains(multipliers: Floats, share: float) -> Floats:
-    """The same without the smallest ones, which add up to a share of all.
+    """The same without the smallest ones, which add up to a share of all at most.
 
     The interior point method leaves something of each; samples without multipliers cost a look at the data nothing.
     """
     order = np.argsort(multipliers)
     together = np.cumsum(multipliers[order])
     kept = multipliers.copy()
-    kept[order[together <= share * together[-1]]] = 0.0
+    kept[order[:-1][together[:-1] <= share * together[-1]]] = 0.0
     return kept

@@ -43,7 +43,7 @@ def least_of_model(pieces: Floats, likely: Bools, accuracy: float) -> Floats:
 def nearest_below(pieces: Floats, level: float, near: Floats, likely: Bools, accuracy: float) -> Floats:
     """The admissible multipliers next to some others for which no piece is above a level.
 
-    Those that are likely to be above zero must be enough for that.
+    Where those that are likely to be above zero are too few for that, weights grow until others come in.
     """
     inside = likely | (near > 0)
     while True:
@@ -148,7 +148,7 @@ class _Steps:
 
 
 class _System:
-    """The linear system of a step, brought down to a row for each piece and two more, and solved for two right sides.
+    """The linear system of a step, brought down to a row for each piece and one or two more.
 
     Its unknowns are the changes of the weights, of the price, and of the height where there is one.
     """

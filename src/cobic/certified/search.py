@@ -36,7 +36,8 @@ class CertifiedSearch:
         """Search."""
         standing, effort = self.standing, self._effort
         self._begin(beginning or bound_of_part(self._problem, standing.budget, effort) or everything(self._problem))
-        for stage in range(effort.rounds_of_few if standing.has_few_features else effort.rounds):
+        rounds = effort.rounds_of_few if standing.has_few_features else effort.rounds
+        for stage in range(rounds):
             if standing.is_spent():
                 return
             if stage == 0:
@@ -46,7 +47,8 @@ class CertifiedSearch:
             if standing.is_wide and standing.n_selected > before:
                 continue  # more selections are worth more than a bound that is lower by a unit
             units = effort.units << stage
-            if standing.upper_bound - standing.n_selected > units and not self._explorer.bundle.is_small:
+            too_few = standing.upper_bound - standing.floor > units and stage + 1 < rounds
+            if too_few and not self._explorer.bundle.is_small:
                 continue  # so many units would not do, and each takes seconds
             for _ in range(units):
                 if standing.is_spent() or not self._emptiness.lower_bound(stage):
