@@ -158,7 +158,7 @@ class Effort:
     window_part: int = 12  # one feature in so many: with fewer in a window most looks would still be at everything
     window_edge: float = 0.05  # of a window: a threshold nearer to its edge is not well inside
     least_window: int = 1 << 11  # features: with fewer in it most would not stay outside
-    gathered_cells: int = 1 << 23  # 64 MB: what is gathered for dives where samples are too many for a window
+    gathered_cells: int = 1 << 23  # 64 MB: the most that is gathered for dives where samples are too many
     few_changes: float = 0.02  # share: up to here sums are brought up to date rather than computed anew
     some_changes: float = 0.2  # the same by a pass, which reads of dense data only the features that change
     few_changes_of_window: float = 0.2  # the same inside a window, whose features lie in memory one after the other

@@ -128,8 +128,11 @@ class Window:
 
     @staticmethod
     def size_for_dives(problem: Problem, effort: Effort) -> int:
-        """How many features to gather where samples are many; half of them at most, so that a window is none of all."""
-        return max(min(effort.gathered_cells // problem.n_samples, problem.n_features // 2), 1)
+        """How many features to gather where samples are many; of sparse data no more than half of their room."""
+        cells, nbytes = effort.gathered_cells, problem.matrix.nbytes
+        if nbytes < 2 * problem.n_samples * problem.n_features:  # no numbers of any width that are stored one by one
+            cells = min(cells, max(nbytes // 16, effort.complete_window_cells))  # a gathered cell takes 8 bytes
+        return max(cells // problem.n_samples, 1)
 
     @property
     def is_complete(self) -> bool:

@@ -79,7 +79,7 @@ class DenseMatrix(MatrixInParts):
             if wanted[0] is not None:
                 tile = tile[picked[0] - rows.start]
             if wanted[1] is not None:
-                tile = _columns_of(tile, picked[1] - columns.start)
+                tile = tile[:, picked[1] - columns.start]
             yield picked[0], picked[1], _canonical(tile, room)
 
     @cached_property
@@ -123,11 +123,6 @@ class DenseMatrix(MatrixInParts):
     def _fingerprints_of(values: Floats, bit_weights: Bits) -> Bits:
         total: Bits = (bits_of(values) * bit_weights[:, None]).sum(axis=0, dtype=np.uint64)
         return total
-
-
-def _columns_of(tile: Any, places: Integers) -> Any:
-    """Some columns of a tile, laid out as the tile is: brackets would lay them out the other way, which is slower."""
-    return np.take(tile, places, axis=1) if abs(tile.strides[1]) < abs(tile.strides[0]) else tile[:, places]
 
 
 def _canonical(values: NDArray[Any], room: Room | None) -> Floats:
