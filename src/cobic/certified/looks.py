@@ -132,7 +132,7 @@ class Window:
         cells, nbytes = effort.gathered_cells, problem.matrix.nbytes
         if nbytes < 2 * problem.n_samples * problem.n_features:  # no numbers of any width that are stored one by one
             cells = min(cells, max(nbytes // 16, effort.complete_window_cells))  # a gathered cell takes 8 bytes
-        return max(cells // problem.n_samples, 1)
+        return max(min(cells // problem.n_samples, problem.n_features * 3 // 4), 1)  # not all: it is a window
 
     @property
     def is_complete(self) -> bool:
