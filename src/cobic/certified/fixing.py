@@ -77,6 +77,7 @@ def node_bound(
     classes: Integers,
     values: Values,
     counts: Integers,
+    *,
     missing: Integers,
     start: float,
     error: float,

@@ -100,7 +100,16 @@ class Arena:
         start = float((comparisons.pull(weights) * (self._base / self.counts)).sum()) - level * float(whole.sum())
         error = error_of(self.panel, weights)
         missing = self.missing(values)
-        return node_bound(self.scores(whole), self.classes, values, self.counts, missing, start, error, self.groups)
+        return node_bound(
+            self.scores(whole),
+            self.classes,
+            values,
+            self.counts,
+            missing=missing,
+            start=start,
+            error=error,
+            groups=self.groups,
+        )
 
     def take(self, values: Values, places: Integers) -> bool:
         """Decide that features are in, and others of their groups out; False if two of them exclude each other."""
@@ -349,4 +358,7 @@ def losses_at(panel: PanelProblem, counts: Integers, cut: Cut, level: float) -> 
     classes, missing = problem.feature_classes[features], counts - problem.required_sizes
     groups, start = None if panel.groups is None else panel.groups.of[features], -level * cut.size
     error = error_of(panel, weights)
-    return node_bound(cut.scores[features], classes, values, counts, missing, start, error, groups), features
+    bound = node_bound(
+        cut.scores[features], classes, values, counts, missing=missing, start=start, error=error, groups=groups
+    )
+    return bound, features

@@ -46,7 +46,9 @@ def in_question(problem: Problem, point: Relaxed) -> tuple[FreeFeatures, bool]:
     values = np.where(problem.required[selectable], IN, FREE).astype(np.int8)
     classes = problem.feature_classes[selectable]
     missing = point.counts - np.bincount(classes[values == IN], minlength=point.counts.size)
-    bound = node_bound(cut.scores[selectable], classes, values, point.counts, missing, -cut.offset, cut.error)
+    bound = node_bound(
+        cut.scores[selectable], classes, values, point.counts, missing=missing, start=-cut.offset, error=cut.error
+    )
     cut.release()
     forced, fixed_in = bound.forced, np.zeros(problem.n_features, dtype=np.bool_)
     fixed_in[selectable[forced & (bound.preferred == IN)]] = True
@@ -114,7 +116,9 @@ class Restriction:
         weights = whole.astype(np.float64)
         flat, error = weights.ravel(), rounding_error(self._problem, weights)
         start, missing = float(flat @ self._base), self.missing(values)
-        return node_bound(self.effects @ flat, self.classes, values, self.counts, missing, start, error)
+        return node_bound(
+            self.effects @ flat, self.classes, values, self.counts, missing=missing, start=start, error=error
+        )
 
     def rounded(self, x: Floats, values: Values) -> Bools:
         """A solution rounded to the counts by size."""

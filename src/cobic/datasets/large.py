@@ -75,7 +75,16 @@ def make_large_expression(
     {'A': 20, 'B': 20, 'C': 20}
     """
     planned = plan(
-        n_features, n_samples, n_classes, class_sizes, density, informative, noisy, contaminated, mislabelled, seed
+        n_features,
+        n_samples=n_samples,
+        n_classes=n_classes,
+        class_sizes=class_sizes,
+        density=density,
+        informative=informative,
+        noisy=noisy,
+        contaminated=contaminated,
+        mislabelled=mislabelled,
+        seed=seed,
     )
     return in_memory(planned, _parts(planned))
 

@@ -42,6 +42,7 @@ class Plan(Table):
 
 def plan(
     n_features: int,
+    *,
     n_samples: int = 200,
     n_classes: int = 2,
     class_sizes: Sequence[int] | None = None,

@@ -145,7 +145,9 @@ def resample_expression(
     >>> cobic.datasets.resample_expression(real.X, real.y, 2000, n_samples=100, density=0.1).class_sizes
     {'A': 71, 'B': 29}
     """
-    drawn = draw(X, y, n_features, n_samples, class_sizes, noise, density, seed)
+    drawn = draw(
+        X, y, n_features, n_samples=n_samples, class_sizes=class_sizes, noise=noise, density=density, seed=seed
+    )
     return in_memory(drawn, drawn.parts())
 
 
@@ -191,6 +193,7 @@ def draw(
     X: Any,
     y: ArrayLike | None,
     n_features: int,
+    *,
     n_samples: int | None = None,
     class_sizes: Sequence[int] | None = None,
     noise: float = 0.1,
